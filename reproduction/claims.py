@@ -123,10 +123,14 @@ def _count_best(table: Any, method: str) -> str:
 
 
 def list_claims(
-    where: str, tell: Callable[[Evidence], str], *rows: tuple[str, Rule], columns: tuple[str, ...] = (AS_PRINTED,)
+    where: str,
+    tell: Callable[[Evidence], str],
+    *rows: tuple[str, Rule],
+    columns: tuple[str, ...] = (AS_PRINTED,),
+    figure: str = "",
 ) -> tuple[Claim, ...]:
     """Claims of one place that one experiment is about: the text and what decides it."""
-    return tuple(Claim(text, where, decide, Experiment(tell), columns) for text, decide in rows)
+    return tuple(Claim(text, where, decide, Experiment(tell, figure), columns) for text, decide in rows)
 
 
 def undecidable_claim(text: str, where: str, why_not: str) -> Claim:

@@ -16,8 +16,8 @@ MOST_TICKS = 12
 LONG_LABEL = 8  # is written aslant
 
 
-def curves(frame: pd.DataFrame, path: Path, label: str = "score") -> None:
-    """A value against the number of features, a line per method; columns method, size and value."""
+def curves(frame: pd.DataFrame, path: Path, label: str = "score", across: str = "number of features") -> None:
+    """A value against the number of features, or another size, a line per method; columns method, size and value."""
     figure, axes = new_figure(6.5, 4.2)
     for j, (method, part) in enumerate(frame.groupby("method", sort=False)):
         part = part.sort_values("size")
@@ -28,7 +28,7 @@ def curves(frame: pd.DataFrame, path: Path, label: str = "score") -> None:
     if len(sizes) <= MOST_TICKS:
         axes.set_xticks(sizes, [f"{size:g}" for size in sizes])
         axes.minorticks_off()
-    finish_figure(figure, axes, "number of features", label, path)
+    finish_figure(figure, axes, across, label, path)
 
 
 def two_scales(labels: Sequence[str], error: Any, features: Any, parameter: str, path: Path) -> None:

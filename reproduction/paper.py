@@ -23,8 +23,8 @@ MANY_VALUES = 8  # of a parameter, which a quick run does not try all
 class Job:
     """A suite and the printed quantities that it answers, run once for each column.
 
-    A `handicap` is set in the printed column alone (by the long names of parameters of parts, where a method has them);
-    with one there is a column without it, in which the rivals are repaired.
+    A `handicap` is set in the printed column alone (by the long names of parameters of parts, where a method has them
+    and does not set them itself); with one there is a column without it, in which the rivals are repaired.
 
     `methods` maps a printed method to (recipe, settings).
     `quantities` maps a printed quantity to (metric, "value" | "mean" | "max" over sizes). `variants` are settings of a

@@ -18,12 +18,12 @@ from marginsieve.report import check_drawing
 from . import named_problems
 from .catalogue import paper_of
 from .drawings import curves
-from .evidence import AS_PRINTED, COLUMNS, HONEST, Evidence
+from .evidence import AS_PRINTED, COLUMNS, HONEST, REPAIRED, Evidence
 from .markdown import grid, table_lines
 from .paper import KEPT, HasAnswers, Job, Paper, base_of, bases, variant_label
 from .pins import pin
 from .record import RUNS, begin_run, commit, describe_hours, hours_by_commit, result_in
-from .workplace import Progress, Workplace
+from .workplace import JoinedResults, Progress, Workplace
 
 TIMES = ("total_seconds",)  # of steps: steps.py
 REPORT, CLAIMS = "report.md", "claims.csv"
@@ -78,12 +78,14 @@ def _run(paper: Paper, place: Workplace) -> tuple[list[str], Evidence]:
     sections, ours = [], []
     for job in paper.jobs:
         names = named_problems.present(job.data)
-        answers, studies = [], {}
+        answers, studies = [], dict[str, SuiteResult]()
         for column in job.columns:
             suite = suite_of(job, names, column)
             if suite is None:
                 continue
-            study = place.suite(suite, f"{job.name}-{column.replace('_', '-')}")
+            study: SuiteResult = place.suite(suite, f"{job.name}-{column.replace('_', '-')}")
+            if column == REPAIRED:  # what the handicap does not touch is as printed
+                study = JoinedResults(study, studies[AS_PRINTED], {method.label for method in suite.methods})
             answers.append(_answers(job, study, column))
             studies[column] = finished[job.name, column] = study
         table = _compare_with_print(job, printed, answers)
@@ -104,11 +106,10 @@ def _run(paper: Paper, place: Workplace) -> tuple[list[str], Evidence]:
 
 def suite_of(job: Job, names: Sequence[str], column: str) -> Suite | None:
     """The suite of a job on some data sets, for a column."""
-    methods = [
-        entry
-        for label, (recipe, settings) in job.methods.items()
-        for entry in _entries(job, label, recipe, settings, column)
-    ]
+    methods = _methods(job, column)
+    if column == REPAIRED:
+        printed = _methods(job, AS_PRINTED)
+        methods = [entry for entry in methods if entry not in printed]
     if not methods or not names:
         return None
     protocol = dict(job.protocol)
@@ -116,6 +117,14 @@ def suite_of(job: Job, names: Sequence[str], column: str) -> Suite | None:
         protocol |= {"tuned": "nested", **job.nested_protocol}
     data = [{"name": name} for name in names]
     return Suite.read({"name": job.name, "protocol": protocol, "data": data, "method": methods})
+
+
+def _methods(job: Job, column: str) -> list[dict[str, Any]]:
+    return [
+        entry
+        for label, (recipe, settings) in job.methods.items()
+        for entry in _entries(job, label, recipe, settings, column)
+    ]
 
 
 def _entries(job: Job, label: str, recipe: str, settings: Mapping[str, Any], column: str) -> list[dict[str, Any]]:
@@ -130,7 +139,7 @@ def _entries(job: Job, label: str, recipe: str, settings: Mapping[str, Any], col
         fitted = {**settings, **{name: value for name, value in extra.items() if name != "grid"}}
         pinned = pin(recipe, fitted)
         if column == AS_PRINTED:
-            pinned |= {name: value for name, value in job.handicap.items() if name in pinned}
+            pinned |= {k: value for k, value in job.handicap.items() if k in pinned and k not in fitted}
         tuned = {"grid": whole["grid"]} if "grid" in whole else {}
         out.append({"name": recipe, "label": variant_label(label, extra), **pinned, **tuned})
     return out

@@ -6,7 +6,7 @@ import hashlib
 import json
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -60,6 +60,25 @@ class FinishedSuite(SuiteResult):
     def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
         """Scores by data set, method and size."""
         return self._scores(metric).copy()
+
+
+class JoinedResults(SuiteResult):
+    """The results of a suite with those of another of the methods that it has not: two columns share them."""
+
+    def __init__(self, newer: SuiteResult, other: SuiteResult, labels: Collection[str]) -> None:
+        super().__init__(newer.folder)
+        self._newer, self._other, self._labels = newer, other, labels
+
+    def to_pandas(self) -> pd.DataFrame:
+        """One row for each unit and size."""
+        return self._join(self._newer.to_pandas(), self._other.to_pandas())
+
+    def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
+        """Scores by data set, method and size."""
+        return self._join(self._newer.scores(metric), self._other.scores(metric))
+
+    def _join(self, newer: pd.DataFrame, other: pd.DataFrame) -> pd.DataFrame:
+        return pd.concat([newer, other[~other["method"].isin(self._labels)]], ignore_index=True)
 
 
 @dataclass(frozen=True)
