@@ -248,6 +248,14 @@ def test_an_analysis_that_runs_past_the_minutes_is_cut(cohort, monkeypatch):
     assert "did not fit into the minutes" in sentence
 
 
+def test_an_analysis_of_a_number_that_was_given_is_measured_however_few_the_minutes(table):
+    totals = []
+    settings = {"methods": "fisher", "cv": 3, "alternatives": 1, "without": ("suspects", "references")}
+    ran = study(table.X, table.y, minutes=1e-9, progress=lambda *step: totals.append(step[2]), **settings)
+    assert ran.result["protocol"]["plan"]["analyses"]["other-lists"] == [1]
+    assert np.isfinite(totals).all()
+
+
 def test_minutes_hold_in_a_thread_too(table):
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(study, table.X, table.y, minutes=0.01).result().result

@@ -601,7 +601,7 @@ def _alarm(seconds: float) -> Iterator[None]:
             raise OutOfTime
 
     before, since = signal.signal(signal.SIGALRM, ring), time.perf_counter()
-    left, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    left, _ = signal.setitimer(signal.ITIMER_REAL, max(seconds, 1e-5))  # 0 would be for ever
     if 0.0 < left < seconds:  # an outer limit comes first
         signal.setitimer(signal.ITIMER_REAL, left)
     try:

@@ -21,7 +21,7 @@ from ..engine.units import Method, OutOfTime, PreparedMethod, UnitTable, key_of,
 from ..engine.workers import workers
 from ..errors import InputError, SolverError
 from ..solvers.execution import Stopwatch, one_thread
-from .analysis import ANALYSES, Choice, Measured, MeasuresItself, StudyRun
+from .analysis import ANALYSES, Choice, Measured, MeasuresItself, StudyRun, levels_of
 from .planning import (
     ALL_ROWS,
     WORTH_WORKERS,
@@ -212,7 +212,8 @@ class Planner:
             analysis = ANALYSES[name]
             if not isinstance(analysis, MeasuresItself) or math.isfinite(unit.get(analysis.unit, math.inf)):
                 continue
-            required = name in choice.facts.options.with_
+            least = levels_of(analysis, choice.facts)[0].worth == 0  # such as lists whose number was given
+            required = least or name in choice.facts.options.with_
             if not (much or required):
                 unit[analysis.unit] = math.inf
                 continue
