@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..data.cohort import Truth
+    from ..estimators.fitted_selector import FittedSelector
     from ..studies.study_data import StudyData
 
 HELP = {entry.name: info_of(entry).help for entry in fields(StudyOptions)}
@@ -279,3 +280,37 @@ def ids_among(columns: Iterable[str], known: Iterable[str], taken: Iterable[str]
 
     other = {*known, *taken}
     return [name for name in columns if is_named_id(name) and name not in other]
+
+
+def cohort_names(paths: Sequence[Path]) -> list[str]:
+    """What cohorts are called: their files' names, or their paths where these are equal."""
+    stems = [path.stem for path in paths]
+    names = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
+    if again := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"{listing(again)} was given more than once: name each cohort once")
+    return names
+
+
+def outcome_of(frame: pd.DataFrame, column: str, path: Path) -> pd.Series:
+    """The outcomes of a cohort."""
+    from ..data.file_access import format_path
+
+    if column not in frame.columns:
+        raise InputError(
+            f"{format_path(path)} has no column {column!r}, which holds the outcome: name it (--target), or use "
+            "`marginsieve predict` for rows without outcomes"
+        )
+    return frame[column]
+
+
+def find_outcomes(model: Path, frame: pd.DataFrame, fitted: FittedSelector) -> list[str]:
+    """What `predict` says where the table seems to have outcomes: the study's target, or a column of the classes."""
+    from ..studies.files import target_beside
+
+    column = target_beside(model)
+    if column is None or column not in frame.columns or column in fitted.columns_.names:
+        return []
+    return [
+        f"the table has a column {column!r}, as the training table had for the outcome: `marginsieve validate` scores "
+        "the model on it"
+    ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import os
@@ -11,12 +10,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.cells import inert
+from ..data.cells import csv_of
 from ..data.file_access import check_file, create_file, file_error, format_path, temporary_name, write_atomic
 from ..engine.store import FILE, add_published, claim, publish, read_mark
 from ..errors import InputError, shown_value
 from ..estimators.fitted_selector import FittedSelector
-from ..estimators.persistence import NAME, to_bytes
+from ..estimators.persistence import NAME, load, to_bytes
 from ..report.render import SCHEMA
 
 if TYPE_CHECKING:
@@ -116,18 +115,28 @@ def current_result(folder: Path) -> dict[str, Any]:
     return result
 
 
+def model_and_promise(path: Path, longer: bool) -> tuple[dict[str, Any] | None, FittedSelector]:
+    """The model of a result folder and what the study says of it; of a model file alone, and no result."""
+    if not path.is_dir():
+        return None, load(path)
+    result = current_result(path)
+    if longer and not (path / LONG_NAME).exists():
+        raise InputError(f"{format_path(path)} has no {LONG_NAME}: this study has one list; leave out --long")
+    return result, load(path / (LONG_NAME if longer else NAME))
+
+
+def target_beside(model: Path) -> str | None:
+    """The column that held the outcome, by the result of the study in the folder of a model; None without one."""
+    folder = model if model.is_dir() else model.parent
+    try:
+        return str(read_result(folder)["table"]["target"])
+    except (InputError, OSError, LookupError, TypeError):
+        return None
+
+
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """A table as CSV in which no cell is a formula."""
     write_text(path, csv_of(frame))
-
-
-def csv_of(frame: pd.DataFrame) -> str:
-    """A table as CSV; text that a spreadsheet could run, at its start or after a break, gets an apostrophe in front."""
-    safe = frame.rename(columns=inert)
-    for name, column in safe.items():
-        if column.dtype.kind not in "biufc":
-            safe[name] = column.map(inert)
-    return str(safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -121,6 +121,21 @@ def read_prefilter_text(text: str) -> tuple[str, int] | None:
     return name.strip(), int(count)
 
 
+def read_size(text: str) -> tuple[int, ...]:
+    """Rows of a cohort, by stratum, as in 30+50."""
+    parts = [part.strip() for part in text.split("+")]
+    if not all(part.isdecimal() and len(part) <= 9 and int(part) > 0 for part in parts):
+        raise InputError(f"study: next_cohort is {shown_value(text)}; it must be numbers of rows such as 30+50")
+    return tuple(map(int, parts))
+
+
+def check_sizes(name: str, value: Any) -> None:
+    """Refuse sizes of cohorts that are none."""
+    check_names(name, value)
+    for text in value:
+        read_size(text)
+
+
 # -- the options ------------------------------------------------------------------------------------------------------
 
 
@@ -264,6 +279,13 @@ class StudyOptions:
         check=must_be(lambda value: isinstance(value, Mapping), "a mapping of columns to numbers"),
         old="--costs",
     )
+    next_cohort: Sequence[str] = option(
+        (),
+        "Sizes of cohorts for which the score is forecast, such as 30+50 (the class of interest first); by default "
+        "that of the table.",
+        check=check_sizes,
+        decides=False,  # of the folds nothing
+    )
     random_state: int = option(
         0,
         "Seed; the result depends on it alone, not on the number of workers.",
@@ -320,7 +342,7 @@ class StudyOptions:
         for entry in fields(self):
             value, several = (
                 getattr(self, entry.name),
-                entry.name in ("ids", "keep", "drop", "include", "mute", "with_", "without"),
+                entry.name in ("ids", "keep", "drop", "include", "mute", "with_", "without", "next_cohort"),
             )
             if isinstance(value, list) or (several and isinstance(value, str)):
                 object.__setattr__(self, entry.name, (value,) if isinstance(value, str) else tuple(value))
@@ -333,6 +355,10 @@ class StudyOptions:
                 info.check(entry.name, value)
         if self.false_share is not None and self.n_features_to_select is not None:
             raise InputError("false_share and n_features_to_select were both given: leave one out")
+
+    def cohort_sizes(self) -> list[tuple[int, ...]]:
+        """Rows of the cohorts for which the score is forecast."""
+        return [read_size(text) for text in self.next_cohort]
 
     def record(self) -> dict[str, Any]:
         """The options by name, as result.json has them and `--options` reads them."""

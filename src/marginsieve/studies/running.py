@@ -23,6 +23,7 @@ from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Target
 from ..report import charts
 from ..report.render import render, render_in_notebook
+from ..validation import Validation, validate
 from .analyses.costs import CheapList
 from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
@@ -271,6 +272,38 @@ class Study:
         with follow_umask(self.run.options.follow_umask):
             check_folder(Path(folder))
             return write_study(Path(folder), self.result, self.html(), tables, self._models)
+
+    @with_study_example
+    def validate(self, X: Any, y: Any, *, long: bool = False, **options: Any) -> Validation:
+        """Score the model on a new cohort, beside what this study promised; the model is not fitted again.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The cohort; columns are matched by name and only the selected ones are needed.
+        y : array-like of shape (n_samples,)
+            Its outcomes.
+        long : bool, default=False
+            Whether the model of the longer list is scored.
+        options : dict
+            As of `marginsieve.validate`: `align`, `prevalence`, `recalibrate`, `cut`, `name`, `random_state`.
+
+        Returns
+        -------
+        Validation
+            Scores, drift, predictions, the page.
+
+        Examples
+        --------
+        {study}
+        >>> new = make_cohort(60, 10, n_relevant=2, effect=2.0, cohorts=2, random_state=0).others[0]
+        >>> study.validate(new.X, new.y).result["cohorts"][0]["labelled"]
+        60
+        """
+        model = self.long_model if long else self.model
+        if model is None:
+            raise InputError("long is True, and this study has one list: leave it out")
+        return validate(model, X, y, promise=self.result, **options)
 
     def _repr_html_(self) -> str:
         return render_in_notebook(self.result)

@@ -346,6 +346,7 @@ def fit_prepared(
             if each is not None:
                 of_list = clone(selector).set_params(**({} if rule is None else {"n_features_to_select": rule}))
                 of_list.adopt(each, seed_sequence(selector.random_state))
+                of_list.describe_training(table.rows)
                 out.append(of_list)
     for of_list in out:
         of_list.notes_ = list(dict.fromkeys([*of_list.notes_, *(str(item.message) for item in caught)]))
