@@ -103,8 +103,9 @@ def study_table(path: Path, target: str, options: StudyOptions, reading: Mapping
     from ..studies.study_data import from_frame
 
     ledger, kept = Ledger(), (*options.keep, *options.include, *(options.ids or ()))
-    frame = read_table(path, target=target, groups=options.groups, keep=kept, ledger=ledger, **reading)
-    columns = {name: getattr(options, name) for name in ("groups", "drop", "ids", "keep", "include")}
+    roles = {"groups": options.groups, "site": options.site}
+    frame = read_table(path, target=target, **roles, keep=kept, ledger=ledger, **reading)
+    columns = {name: getattr(options, name) for name in ("groups", "site", "drop", "ids", "keep", "include")}
     return from_frame(frame, target, **columns, ledger=ledger)
 
 

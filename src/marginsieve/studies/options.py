@@ -37,6 +37,7 @@ MOST_COUNT = 100_000  # subsamples, shuffles, lists and folds
 MOST_MINUTES = 1e7
 INTERVALS = ("simple", "nested")
 LABELS = ("fallible", "certain")
+CORRECTIONS = ("location-scale",)
 SWITCHES = ("suspects", "references", "substitutes")  # were options of their own, on or off
 
 P = ParamSpec("P")
@@ -174,6 +175,21 @@ class StudyOptions:
         "of a split.",
         kind="array-like of shape (n_samples,) or None",
         decides=False,  # a part of the table, which is known by its fingerprint
+    )
+    site: Any = option(
+        None,
+        "Where each row was measured, on the command line a column such as a hospital, batch or study: whole sites are "
+        "left out beside the folds, and two alarms say whether sites pass for signal. The column is no feature.",
+        kind="array-like of shape (n_samples,) or None",
+        decides=False,
+    )
+    site_correction: str | None = option(
+        None,
+        "location-scale: score the main method too with each site's columns brought to one mean and deviation, without "
+        "outcomes. The model itself stays as it is.",
+        kind='"location-scale" or None',
+        check=must_be(lambda value: value in CORRECTIONS, f"one of {listing(CORRECTIONS)}"),
+        decides=False,
     )
     ids: Sequence[str] | None = option(
         None,
@@ -355,6 +371,8 @@ class StudyOptions:
                 info.check(entry.name, value)
         if self.false_share is not None and self.n_features_to_select is not None:
             raise InputError("false_share and n_features_to_select were both given: leave one out")
+        if self.site_correction is not None and self.site is None:
+            raise InputError("site_correction was given and no site: name the column of the sites")
 
     def cohort_sizes(self) -> list[tuple[int, ...]]:
         """Rows of the cohorts for which the score is forecast."""
@@ -364,7 +382,7 @@ class StudyOptions:
         """The options by name, as result.json has them and `--options` reads them."""
         named = {entry.name: getattr(self, entry.name) for entry in fields(self) if info_of(entry).recorded}
         label = self.positive
-        return named | {"groups": None, "positive": None if label is None else str(label)}
+        return named | {"groups": None, "site": None, "positive": None if label is None else str(label)}
 
     def key(self) -> list[tuple[str, Any]]:
         """What decides the result: a study with the same key and table is the same study."""

@@ -361,7 +361,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     >>> study.features["name"].head(2).sort_values().tolist()
     ['g03', 'g07']
     """
-    columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "include", "drop")}
+    columns = {name: getattr(options, name) for name in ("groups", "site", "ids", "keep", "include", "drop")}
     with follow_umask(bool(options.follow_umask)):
         return run_study(from_arrays(X, y, **columns, by_label=options.outcome == "classes"), options)
 

@@ -41,7 +41,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "schema": SCHEMA,
         "version": version("marginsieve"),
         "method": main.method.recipe,
-        "options": study.options.record() | {"groups": data.group_column},
+        "options": study.options.record() | {"groups": data.group_column, "site": data.site_column},
         "table": _table(study),
         "ledger": study.data.ledger.summarize(),
         "protocol": _protocol(study),
