@@ -220,7 +220,7 @@ def sites(seed: int) -> Iterator[dict[str, Any]]:
         X, y, site = site_table(rng, **how)
         schema = Schema.from_table(X)
         known = judge_sites(Rows(schema, schema.table(X), ClassTarget.from_codes(y).settle(Classes())), site, rng, 199)
-        names = ("association_p", "columns_p", "transfer_p", "left_out", "pseudo", "confounded", "lost")
+        names = ("association_p", "columns_p", "transfer_p", "left_out", "pseudo", "is_confounded", "loses")
         yield {"setting": name, **{each: getattr(known, each) for each in names}}
 
 
@@ -293,7 +293,8 @@ def say_coverage(frame: pd.DataFrame) -> Iterator[str]:
         by_setting = part.groupby("setting")["covered"].mean()
         cells = [part["covered"].mean(), by_setting.min(), by_setting.max(), part["below"].mean(), part["width"].mean()]
         yield f"| {name} | {' | '.join(f'{value:.3f}' for value in cells)} |"
-    yield f"{frame.groupby(['setting', 'score']).size().min():,} cohorts in each of {frame['setting'].nunique()} settings"
+    least = frame.groupby(["setting", "score"]).size().min()
+    yield f"{least:,} cohorts in each of {frame['setting'].nunique()} settings"
 
 
 def say_forecast(frame: pd.DataFrame) -> Iterator[str]:
@@ -324,7 +325,7 @@ def say_sites(frame: pd.DataFrame) -> Iterator[str]:
     yield "| sites | tables | left out | pseudo-sites | alarm 1: confounding | alarm 2: transfer |"
     yield "|---|---:|---:|---:|---:|---:|"
     for name, part in frame.groupby("setting", sort=False):
-        cells = [part[key].mean() for key in ("left_out", "pseudo", "confounded", "lost")]
+        cells = [part[key].mean() for key in ("left_out", "pseudo", "is_confounded", "loses")]
         yield f"| {name} | {len(part)} | {' | '.join(f'{value:.3f}' for value in cells)} |"
 
 

@@ -61,12 +61,12 @@ class SiteTests:
     complete: bool
 
     @property
-    def confounded(self) -> bool:
+    def is_confounded(self) -> bool:
         """The first alarm."""
         return self.complete or (self.association_p <= LEVEL and self.columns_p <= LEVEL)
 
     @property
-    def lost(self) -> bool:
+    def loses(self) -> bool:
         """The second alarm."""
         return bool(self.transfer_p <= LEVEL)
 
@@ -97,12 +97,12 @@ def judge_sites(rows: Rows, site: IntArray, rng: np.random.Generator, permutatio
         X, owner, features = numeric_columns(rows)
         even = even_columns(X, owner)
         association = _association_p(replace(target, groups=groups), site, rng, permutations)
-        told, columns = _tell_apart(even, owner, target, site, order)
+        apart, columns = _tell_apart(even, owner, target, site, order)
         left, pseudo, transfer = _leave_out(even, target, site, order)
     column_p = np.full(rows.table.shape[1], np.nan)
     column_p[features] = columns
     complete = bool((site[order] == site).all()) and association <= LEVEL
-    return SiteTests(association, told, left, pseudo, transfer, column_p, permutations, complete)
+    return SiteTests(association, apart, left, pseudo, transfer, column_p, permutations, complete)
 
 
 def _groups_within(groups: IntArray | None, site: IntArray) -> IntArray | None:

@@ -161,20 +161,18 @@ def from_frame(
     useless = [finding.columns[0] for finding in unusable]
     alarms, X = find_leaks(X, y) if by_label else [], X.drop(columns=useless)
     after = find_known_after(X, y, _not_in(alarms, X), include) if by_label else []
-    group = None if groups is None else frame[groups]
+    of_rows = {role: None if name is None else frame[name] for role, name in roles.items()}
     noted = _note_ids(names, ids is None)
     for finding in (*empty, *unusable, *(noted if ids is None else [])):
         for name in finding.columns:
             ledger.add("column", "dropped", name, CHECKS[finding.kind].title)
-    if X.shape[1] == 0:
-        why = "; ".join(finding.text for finding in (*noted, *empty, *unusable))
-        raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
+    _refuse_none(X, (*noted, *empty, *unusable))
     findings = [
         *(Finding(*remark) for remark in ledger.remarks),
         *spelt,
         *alarms,
         *after,
-        *table_findings(X, y if by_label else None, group),
+        *table_findings(X, y if by_label else None, of_rows["groups"]),
         *repeats,
         *empty,
         *unusable,
@@ -185,8 +183,16 @@ def from_frame(
     ]
     findings.sort(key=lambda finding: finding.level != "alarm")
     left_out = [*left_out, *names, *(name for finding in empty for name in finding.columns), *useless]
-    data = StudyData(X, y, group, labels, target, groups, tuple(names), tuple(left_out), tuple(findings), has_ids)
-    return replace(data, ledger=ledger, site=None if site is None else frame[site], site_column=site)
+    columns = (target, groups, tuple(names), tuple(left_out))
+    data = StudyData(X, y, of_rows["groups"], labels, *columns, tuple(findings), has_ids)
+    return replace(data, ledger=ledger, site=of_rows["site"], site_column=site)
+
+
+def _refuse_none(X: pd.DataFrame, findings: Sequence[Finding]) -> None:
+    """Refuse a table of which no column is left, with what became of them."""
+    if X.shape[1] == 0:
+        why = "; ".join(finding.text for finding in findings)
+        raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
 
 
 def _row_names(frame: pd.DataFrame) -> tuple[pd.Series | None, bool]:

@@ -74,8 +74,8 @@ class Sites:
             "permutations": tests.permutations,
             "level": LEVEL,
             "complete": tests.complete,
-            "confounded": tests.confounded,
-            "lost": tests.lost,
+            "confounded": tests.is_confounded,
+            "lost": tests.loses,
             **self._features(run, tests.column_p, folds),
             "correction": None,
         }
@@ -127,10 +127,10 @@ class Sites:
                 "each site has rows of one outcome alone: nothing tells what is of the outcome and what of the site"
             )
         elif known["confounded"]:
-            told = f" ({listing(known['telling'], NAMED)} of the list do)" if known["telling"] else ""
+            which = f" ({listing(known['telling'], NAMED)} of the list do)" if known["telling"] else ""
             texts.append(
                 f"the sites differ in their outcomes (p = {known['association_p']:.2g}) and the columns tell sites "
-                f"apart within an outcome (p = {known['columns_p']:.2g}){told}: part of the score may be the site's"
+                f"apart within an outcome (p = {known['columns_p']:.2g}){which}: part of the score may be the site's"
             )
         if known["lost"]:
             ridge = known["ridge"]
