@@ -139,17 +139,15 @@ def from_frame(
     in_python, ledger = ledger is None, Ledger() if ledger is None else ledger
     labels, is_id = _row_names(frame)
     frame = frame.reset_index(drop=True)
-    roles = {"groups": groups, "site": site}
-    _check_names(frame, target, roles, drop, ids or (), {"keep": keep, "include": include})
+    _check_names(frame, target, roles := {"groups": groups, "site": site}, drop, ids or (), (keep, include))
     keep = (*keep, *include)
     y = _read_target(frame[target], by_label, ledger)
     y, spelt = merge_labels(y, ledger, in_python) if by_label else (y, [])
     named = list(dict.fromkeys(name for name in roles.values() if name is not None))
-    left_out = [*named, *drop]
     frame = tidy_frame(frame.drop(columns=[target, *drop]), ledger)
     X, empty = _drop_empty(frame.drop(columns=named), keep)
-    names = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
-    names = [name for name in names if name in X.columns]
+    known = find_ids(X) if ids is None else ids
+    names = [name for name in known if name in X.columns and (ids is not None or name not in keep)]
     labels = frame[names[0]] if names else labels
     has_ids = (is_id or bool(names)) and labels is not None and bool(labels.notna().all() and labels.is_unique)
     repeats = _find_repeated_ids(X, names) + _find_groups(X.drop(columns=names)) if groups is None else []
@@ -182,9 +180,8 @@ def from_frame(
         *noted,
     ]
     findings.sort(key=lambda finding: finding.level != "alarm")
-    left_out = [*left_out, *names, *(name for finding in empty for name in finding.columns), *useless]
-    columns = (target, groups, tuple(names), tuple(left_out))
-    data = StudyData(X, y, of_rows["groups"], labels, *columns, tuple(findings), has_ids)
+    left_out = (*named, *drop, *names, *(name for finding in empty for name in finding.columns), *useless)
+    data = StudyData(X, y, of_rows["groups"], labels, target, groups, tuple(names), left_out, tuple(findings), has_ids)
     return replace(data, ledger=ledger, site=of_rows["site"], site_column=site)
 
 
@@ -344,9 +341,10 @@ def _check_names(
     rows: Mapping[str, str | None],
     drop: Sequence[str],
     ids: Sequence[str],
-    features: Mapping[str, Sequence[str]],
+    kept: tuple[Sequence[str], Sequence[str]],
 ) -> None:
     """Every column that is named is there and has one role; target, groups and sites, of `rows`, are whole."""
+    features = dict(zip(("keep", "include"), kept, strict=True))
     for role, name in [
         *(("target", target), *rows.items(), *(("ids", name) for name in ids)),
         *(("drop", name) for name in drop),
