@@ -88,6 +88,8 @@ def study_options(words: Mapping[str, Any], file: Path | None) -> StudyOptions:
             value = plan_of(Path(value))
         elif entry.name == "feature_costs":
             value = column_costs(Path(value))
+        elif entry.name == "blocks":
+            value = blocks_of(value)
         elif isinstance(value, list):
             value = [name for text in value for name in read_names(text)]
         elif (read := info_of(entry).read) is not None:
@@ -229,6 +231,21 @@ def column_costs(path: Path) -> dict[str, float]:
     if len(again := names[names.duplicated()]):
         raise InputError(f"{format_path(path)} names {listing(again.astype(str).tolist())} more than once")
     return dict(zip(names.astype(str), costs.astype(float), strict=True))
+
+
+def blocks_of(text: str) -> tuple[str, ...] | dict[str, str]:
+    """Prefixes, or the block of each column from a table whose first column names it and whose second the block."""
+    from ..data.reading import read_table
+
+    path = Path(text)
+    if not path.is_file():
+        return read_names(text)
+    frame = read_table(path, whole=True)
+    if frame.shape[1] != 2:
+        raise InputError(
+            f"{str(path)!r} has {many(frame.shape[1], 'column')}; it must have two: the columns' names and their blocks"
+        )
+    return dict(zip(frame.iloc[:, 0].astype(str), frame.iloc[:, 1].astype(str), strict=True))
 
 
 def truth_of(path: Path) -> Truth:

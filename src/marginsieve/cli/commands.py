@@ -190,7 +190,7 @@ def validate(
     from ..validation import claim_folder, join_validations
     from ..validation import validate as score
 
-    promise, model = files.model_and_promise(result, long)
+    promise, _ = files.model_and_promise(result, long)
     column = target or (None if promise is None else promise["table"]["target"])
     if column is None:
         raise InputError(f"{result} is a model without its study: name the column of the outcome (--target)")
@@ -201,6 +201,7 @@ def validate(
     for path, name in zip(tables, names, strict=True):
         frame = read_table(path, target=column, whole=True, ragged=ragged)
         outcome = arguments.outcome_of(frame, column, path)
+        _, model = files.model_and_promise(result, long, frame.columns)
         known.append(score(model, frame, outcome, promise=promise, name=name, **options))
     joined = join_validations(known)
     joined.result["how"]["command"] = shlex.join(["marginsieve", *sys.argv[1:]])
@@ -234,8 +235,9 @@ def predict(
     if path is not None:
         arguments.check_csv(path, table)
         files.check_replaced(path, force, "predicted")
-    fitted, ledger = load(model), Ledger()
+    ledger = Ledger()
     new = read_table(table, whole=True, ragged=ragged, ledger=ledger)
+    fitted = files.model_and_promise(model, False, new.columns)[1] if (model / "result.json").exists() else load(model)
     prediction = say(fitted, new, align, prevalence)
     labels = arguments.find_outcomes(model, new, fitted)
     frame = prediction.table.reset_index(drop=True)

@@ -101,7 +101,8 @@ def judge_sites(rows: Rows, site: IntArray, rng: np.random.Generator, permutatio
         left, pseudo, transfer = _leave_out(even, target, site, order)
     column_p = np.full(rows.table.shape[1], np.nan)
     column_p[features] = columns
-    complete = bool((site[order] == site).all()) and association <= LEVEL
+    pairs, several = np.unique(np.stack([site, target.strata]), axis=1), len(np.unique(target.strata)) > 1
+    complete = several and pairs.shape[1] == len(np.unique(site)) and association <= LEVEL
     return SiteTests(association, apart, left, pseudo, transfer, column_p, permutations, complete)
 
 

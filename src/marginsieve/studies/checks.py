@@ -41,10 +41,8 @@ CHECKS = {
     "unnamed": Check("MS119", "columns without a name and index columns"),
     "ragged": Check("MS120", "rows with too few or too many fields"),
     "empty": Check("MS121", "empty columns"),
-    "site": Check("MS123", "columns that look like a site or a batch"),
-    "transfer": Check("MS213", "worse at sites that were left out"),
-    "confounded": Check("MS214", "sites go with the outcome"),
     "marks": Check("MS122", "words that were read as empty cells"),
+    "site": Check("MS123", "columns that look like a site or a batch"),
     "unstable": Check("MS201", "an unstable list"),
     "wide": Check("MS202", "a wide interval"),
     "long": Check("MS203", "a list longer than in any fold"),
@@ -57,6 +55,8 @@ CHECKS = {
     "remark": Check("MS210", "a remark of the method"),
     "analysis": Check("MS211", "a doubt of an analysis"),
     "outside": Check("MS212", "columns that folds choose often and the list is without"),
+    "transfer": Check("MS213", "worse at sites that were left out"),
+    "confounded": Check("MS214", "sites go with the outcome"),
 }
 
 

@@ -191,6 +191,15 @@ class StudyOptions:
         check=must_be(lambda value: value in CORRECTIONS, f"one of {listing(CORRECTIONS)}"),
         decides=False,
     )
+    blocks: Any = option(
+        (),
+        "Blocks of columns that may be missing elsewhere: prefixes of their names, such as mrna_,protein_, or a "
+        "mapping of columns to blocks (on the command line a table of two columns). For each block of the list there "
+        "is a model without it.",
+        kind="sequence of prefixes, or mapping of column to block",
+        check=lambda name, value: isinstance(value, Mapping) or check_names(name, value),
+        decides=False,
+    )
     ids: Sequence[str] | None = option(
         None,
         "Columns that identify rows and are not features; by default they are detected. () means there are none, on "
@@ -358,7 +367,7 @@ class StudyOptions:
         for entry in fields(self):
             value, several = (
                 getattr(self, entry.name),
-                entry.name in ("ids", "keep", "drop", "include", "mute", "with_", "without", "next_cohort"),
+                entry.name in ("ids", "keep", "drop", "include", "mute", "with_", "without", "next_cohort", "blocks"),
             )
             if isinstance(value, list) or (several and isinstance(value, str)):
                 object.__setattr__(self, entry.name, (value,) if isinstance(value, str) else tuple(value))

@@ -25,6 +25,7 @@ from ..report import charts
 from ..report.render import render, render_in_notebook
 from ..validation import Validation, validate
 from .analyses.costs import CheapList
+from .analyses.missing_blocks import model_for, model_name
 from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
 from .analysis import ANALYSES, AnalysisResult, Choice, Shape, StudyRun, levels_of, load_analyses
@@ -100,6 +101,8 @@ class Study:
         Selector of the main method, fitted on all rows: the short list's.
     long_model : SVMSelector, Blend or None
         That of the longer list; None where the number of features was given or chosen by the method.
+    models_without : dict of str to model
+        For each block of columns that was named, and that the list needs, the model of the other columns.
     features : DataFrame
         Every feature by rank.
     predictions : DataFrame
@@ -151,6 +154,12 @@ class Study:
         return longer.selector.moved_to(places)
 
     @property
+    def models_without(self) -> dict[str, FittedSelector]:
+        """For each block of columns that was named, and that the list needs, the model of the other columns."""
+        known: dict[str, Selection] = self._details("blocks", {})
+        return {block: selection.selector for block, selection in known.items()}
+
+    @property
     def features(self) -> pd.DataFrame:
         """Every feature by rank."""
         return self.run.features
@@ -197,7 +206,8 @@ class Study:
 
     @cached_property
     def _models(self) -> dict[str, bytes | InputError]:
-        return model_files({NAME: self.model, LONG_NAME: self.long_model})
+        without = {model_name(block): model for block, model in self.models_without.items()}
+        return model_files({NAME: self.model, LONG_NAME: self.long_model, **without})
 
     @with_study_example
     def html(self) -> str:
@@ -270,7 +280,7 @@ class Study:
         for result in self.run.results.values():
             tables |= result.tables
         with follow_umask(self.run.options.follow_umask):
-            check_folder(Path(folder))
+            check_folder(Path(folder), models=list(self._models))
             return write_study(Path(folder), self.result, self.html(), tables, self._models)
 
     @with_study_example
@@ -300,7 +310,7 @@ class Study:
         >>> study.validate(new.X, new.y).result["cohorts"][0]["labelled"]
         60
         """
-        model = self.long_model if long else self.model
+        model = self.long_model if long else model_for(X, self.model, self.result, self.models_without)
         if model is None:
             raise InputError("long is True, and this study has one list: leave it out")
         return validate(model, X, y, promise=self.result, **options)

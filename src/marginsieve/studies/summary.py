@@ -53,7 +53,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "compared_scores": [name for name in methods[0]["scores"] if metrics[name].compared],
         "words": asdict(nested.target.words),
         "scores": methods[0]["scores"],
-        "promise": _promise(main),
+        "promise": _promise(study),
         "analyses": {name: study.results[name].values if name in study.results else None for name in load_analyses()},
         "stability": methods[0]["stability"],
         "lists": _lists(study),
@@ -110,10 +110,13 @@ def _curves(main: dict[str, Any], every: dict[str, Any]) -> dict[str, Any]:
     return {"curves": {"main": main["curves"], "all": every["curves"]}, "confusion": main["confusion"]}
 
 
-def _promise(main: Selection) -> dict[str, Any]:
+def _promise(study: StudyRun) -> dict[str, Any]:
     """What a validation compares the score on a new cohort with, of each list."""
-    longer = None if main.longer is None else record_promise(main.longer.scores)
-    return {"short": record_promise(main.scores), "long": longer}
+    lists = {"short": study.main, "long": study.main.longer}
+    return {
+        name: None if each is None else record_promise(each.scores, each.selector.get_feature_names_out())
+        for name, each in lists.items()
+    }
 
 
 def _table(study: StudyRun) -> dict[str, Any]:

@@ -32,7 +32,7 @@ from ..estimators.fitted_selector import (
 from ..fitting.settings import outcome_of
 from ..outcomes import Target
 from ..report.validation_page import SCHEMA
-from .forecasting import LEVEL, forecast_by_promise
+from .forecasting import LEVEL, digest_of_list, forecast_by_promise
 from .sentences import meaning_of_gate, sentences_of
 from .validated import Validation, plain_values
 
@@ -196,14 +196,15 @@ def _known_promise(model: FittedSelector, promise: Mapping[str, Any] | None) -> 
         return None
     if "promise" not in promise:
         raise InputError("promise is not the result of a study of this version: run `marginsieve select` again")
-    short, longer = promise["n_features"], (promise.get("lists") or {}).get("long")
-    if model.n_features_ == short:
-        return dict(promise["promise"]["short"])
-    if longer is not None and model.n_features_ == longer["n_features"] and promise["promise"].get("long"):
-        return dict(promise["promise"]["long"])
+    blocks = (promise["analyses"].get("blocks") or {"blocks": []})["blocks"]
+    known = [*promise["promise"].values(), *(block.get("promise") for block in blocks)]
+    ours = digest_of_list(name for name, taken in zip(model.columns_.names, model.support_, strict=True) if taken)
+    for each in known:
+        if each is not None and each["list"] == ours:
+            return dict(each)
     raise InputError(
-        f"promise is that of a model of {many(short, 'feature')} and the model has {model.n_features_}: it is the "
-        "result of another study"
+        f"promise is that of a model of {many(promise['n_features'], 'feature')} and the model has "
+        f"{model.n_features_}, or others: it is the result of another study"
     )
 
 

@@ -11,7 +11,8 @@ on 23 families of real cohorts, all of which are about AUC, most of them of gene
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -88,8 +89,8 @@ def forecast(
     return Forecast(ends[0], ends[1], tuple(map(int, counts)))
 
 
-def record_promise(scores: Scores) -> dict[str, Any]:
-    """What a study promises, as result.json has it: each score with its standard error, and the training rows."""
+def record_promise(scores: Scores, features: Iterable[str] = ()) -> dict[str, Any]:
+    """What a study promises, as result.json has it: each score with its standard error, the training rows, the list."""
     promised = {
         name: {
             "value": scores.value[name],
@@ -99,7 +100,13 @@ def record_promise(scores: Scores) -> dict[str, Any]:
         }
         for name in scores.value
     }
-    return {"scores": promised, "counts": list(scores.counts)}
+    return {"scores": promised, "counts": list(scores.counts), "list": digest_of_list(features)}
+
+
+def digest_of_list(features: Iterable[str]) -> str:
+    """By what a list is known: the SHA-256 of its names."""
+    names = sorted(map(str, features))
+    return hashlib.sha256("\n".join(names).encode("utf-8", errors="backslashreplace")).hexdigest()
 
 
 def forecast_by_promise(target: Target, promise: Mapping[str, Any], counts: Sequence[int]) -> Forecast | None:

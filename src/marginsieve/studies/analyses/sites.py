@@ -82,7 +82,7 @@ class Sites:
         if run.choice.options.site_correction is not None:
             values["correction"] = correct_and_score(run, site)
         columns = {"site_p": tests.column_p}
-        return AnalysisResult(values, columns)
+        return AnalysisResult(values, columns, findings=alarms(values))
 
     def _features(self, run: StudyRun, p: Array, folds: Sequence[Fold]) -> dict[str, Any]:
         """The listed features that tell sites apart, and those that every fit without a site selects too."""
@@ -116,33 +116,29 @@ class Sites:
         verb = "is" if held == 1 else "are"
         return f"{text}. Of {many(count, 'listed feature')} {held} {verb} selected whichever site is left out."
 
-    def doubt(self, result: dict[str, Any]) -> Finding | None:
-        """The alarms: confounding, which weighs more, and the loss at sites that were left out."""
-        known = result["analyses"][self.name]
-        if not known["sites"]:
-            return None
-        texts = []
-        if known["complete"]:
-            texts.append(
-                "each site has rows of one outcome alone: nothing tells what is of the outcome and what of the site"
-            )
-        elif known["confounded"]:
-            which = f" ({listing(known['telling'], NAMED)} of the list do)" if known["telling"] else ""
-            texts.append(
-                f"the sites differ in their outcomes (p = {known['association_p']:.2g}) and the columns tell sites "
-                f"apart within an outcome (p = {known['columns_p']:.2g}){which}: part of the score may be the site's"
-            )
-        if known["lost"]:
-            ridge = known["ridge"]
-            texts.append(
-                f"a model is worse at a site that it has not seen: {ridge['left_out']:.2f} within left-out sites "
-                f"against {ridge['pseudo']:.2f} with pseudo-sites of the same sizes (ridge regression, p = "
-                f"{known['transfer_p']:.2g}); the score of random folds does not hold elsewhere"
-            )
-        if not texts:
-            return None
-        kind = "confounded" if known["confounded"] else "transfer"
-        return Finding(kind, ALARM, "; and ".join(texts))
+
+def alarms(known: dict[str, Any]) -> list[Finding]:
+    """The alarms: sites that pass for signal, and the loss at sites that were left out."""
+    findings = []
+    if known["complete"]:
+        text = "each site has rows of one outcome alone: nothing tells what is of the outcome and what of the site"
+        findings.append(Finding("confounded", ALARM, text))
+    elif known["confounded"]:
+        which = f" ({listing(known['telling'], NAMED)} of the list do)" if known["telling"] else ""
+        text = (
+            f"the sites differ in their outcomes (p = {known['association_p']:.2g}) and the columns tell sites apart "
+            f"within an outcome (p = {known['columns_p']:.2g}){which}: part of the score may be the site's"
+        )
+        findings.append(Finding("confounded", ALARM, text, tuple(known["telling"])))
+    if known["lost"]:
+        ridge = known["ridge"]
+        text = (
+            f"a model is worse at a site that it has not seen: {ridge['left_out']:.2f} within left-out sites against "
+            f"{ridge['pseudo']:.2f} with pseudo-sites of the same sizes (ridge regression, p = "
+            f"{known['transfer_p']:.2g}); the score of random folds does not hold elsewhere"
+        )
+        findings.append(Finding("transfer", ALARM, text))
+    return findings
 
 
 # -- sites left out ---------------------------------------------------------------------------------------------------
