@@ -153,7 +153,7 @@ def validate(
         "prevalence": prevalence,
         "drift": _drift(model, rows),
         "far": _far(model, rows),
-        "notes": _notes(rows, labelled, target),
+        "notes": _notes(rows, labelled, as_is),
     }
     offered, models = _adapt_lines(lines, request)
     entry["adapted"] = offered
@@ -379,8 +379,11 @@ def _far(model: FittedSelector, rows: NewRows) -> dict[str, Any]:
     return {"count": int(far.sum()), "share": float(far.mean()), "rows": (1 + np.flatnonzero(far)[:LISTED]).tolist()}
 
 
-def _notes(rows: NewRows, labelled: BoolArray, target: Target) -> list[str]:
-    notes = list(rows.notes)
+def _notes(rows: NewRows, labelled: BoolArray, line: ScoredModel) -> list[str]:
+    """What cannot be said of the cohort, and why."""
+    notes, target = list(rows.notes), line.target
+    if target.has_auc and line.one_pass.probability is None:
+        notes.append("the model has no probabilities (probability=True): nothing is said of its calibration")
     if lacking := int((~labelled).sum()):
         notes.append(f"{many(lacking, 'row')} without an outcome {'is' if lacking == 1 else 'are'} not scored")
     if not target.complete:
