@@ -159,11 +159,16 @@ def check_adaptation(known: Any, schema: Schema) -> None:
     p = _check_columns(alignment.names, schema, what)
     for values in (alignment.centre, alignment.middle, alignment.factor):
         floats(values, (p,), what)
+    kinds = [schema.kind[schema.names.index(name)] for name in alignment.names]
+    level = np.array([kind != "real" for kind in kinds], dtype=bool)  # whose codes are not moved
+    still = (alignment.factor == 1.0) & (alignment.centre == alignment.middle)
+    require(still[level].all(), what)
     source = alignment.source
     q = len(source) if isinstance(source, np.ndarray) and source.ndim == 2 else -1
     require(q in (0, GRID), what)
     for values in (source, alignment.matched):
         floats(values, (q, p), what, finite=False)
+    require(q == 0 or np.isnan(source[:, level]).all(), what)
     whole(alignment.rows, what, 1)
     require(isinstance(alignment.weighted, str), what)
 

@@ -250,7 +250,8 @@ def _pass(decision: Decision, raw: Array, target: Target) -> Pass:
 def _describe_line(line: ScoredModel, promise: dict[str, Any] | None) -> dict[str, Any]:
     """Scores, differences from the promise, what is predicted, pictures."""
     predictions = line.one_pass
-    called, counts = np.unique(line.target.in_terms_of_user(line.one_pass.predicted).astype(str), return_counts=True)
+    named = np.asarray(line.target.in_terms_of_user(predictions.predicted)).astype(str)
+    called, counts = np.unique(named, return_counts=True)
     pictures = {"curves": None, "confusion": None}
     if line.scores is not None:
         pictures = line.target.pictures(
