@@ -320,8 +320,7 @@ def _calibration(z: Array, positive: BoolArray) -> dict[str, tuple[float, Array]
             information + 1e-12 * np.trace(information) * np.eye(2), (x * (positive - fit)[:, None]).T
         )
         out["calibration_slope"] = theta[1], _by_class(added[1], sides)
-    # of all rows: with as many of each class as there are this one would be known
-    out["calibration_intercept"] = intercept, (positive - p) / max(float(p @ (1.0 - p)), 1e-12)
+    out["calibration_intercept"] = intercept, _by_class((positive - p) / max(float(p @ (1.0 - p)), 1e-12), sides)
     return out
 
 
