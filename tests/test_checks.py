@@ -94,6 +94,11 @@ TABLES = {  # a change of the clean table, and what it raises
     "id": (lambda t: t.assign(x=[f"S{place}" for place in ORDER]), [("MS114", NOTE)]),
     "counts": (lambda t: t.assign(x=ORDER), [("MS117", NOTE)]),
     "empty": (lambda t: t.assign(x=None), [("MS121", NOTE)]),
+    "site": (lambda t: t.assign(hospital=ORDER % 4), [("MS123", NOTE)]),
+    "site, with the outcome": (
+        lambda t: t.assign(scan_batch=np.where(ORDER % 4 == 0, ORDER % 2, 2 + (t["y"] == "case"))),
+        [("MS123", ALARM)],
+    ),
 }
 
 
@@ -121,7 +126,7 @@ def raise_from_file(path, **how):
 
 def test_a_file_raises_its_encoding_and_its_labels(tmp_path, table):
     path = tmp_path / "table.csv"
-    table["site"] = np.where(np.arange(ROWS) % 2, "Köln", "Bonn")
+    table["town"] = np.where(np.arange(ROWS) % 2, "Köln", "Bonn")
     path.write_bytes(table.to_csv(index=False).encode("cp1252"))
     assert raise_codes(raise_from_file(path)) == [("MS115", NOTE)]
     table.loc[0, "y"] = "Case "
@@ -138,7 +143,7 @@ def test_a_file_raises_what_it_lacks(tmp_path, table):
     lines = table.to_csv(index=False).splitlines()
     path.write_text("\n".join([*lines[:5], lines[5] + ",more", *lines[6:]]))
     assert raise_codes(raise_from_file(path, ragged="fill")) == [("MS120", ALARM)]
-    table.assign(site=np.where(np.arange(ROWS) % 2, "NA", "DE")).to_csv(path, index=False)
+    table.assign(town=np.where(np.arange(ROWS) % 2, "NA", "DE")).to_csv(path, index=False)
     assert raise_codes(raise_from_file(path)) == [("MS122", NOTE), ("MS108", NOTE)]
 
 
@@ -298,7 +303,7 @@ def test_methods_that_fail_and_their_remarks_are_raised(table, monkeypatch):
 
 def test_every_code_is_raised_here():
     by_table = {code for _, expected in TABLES.values() for code, _ in expected}
-    elsewhere = (115, 116, 118, 119, 120, 122, 208, 209, 210, 211, 213)  # by tests of their own
+    elsewhere = (115, 116, 118, 119, 120, 122, 208, 209, 210, 211, 213, 214, 215)  # by tests of their own
     others = {f"MS{number}" for number in elsewhere}
     assert by_table | set(ANSWERS) | others == set(CODES)
     assert len(CODES) == len(CHECKS)

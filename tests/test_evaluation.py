@@ -9,6 +9,7 @@ from sklearn.metrics import (
     average_precision_score,
     balanced_accuracy_score,
     brier_score_loss,
+    precision_score,
     recall_score,
     roc_auc_score,
 )
@@ -29,7 +30,7 @@ def test_metrics_equal_scikit_learn(seed):
     rng = np.random.default_rng(seed)
     truth = rng.integers(0, 2, 60)
     decision = (rng.normal(size=(2, 60)) + truth).round(1)  # ties
-    predicted = (decision > 0.3).astype(int)
+    predicted = (decision > 0.0).astype(int)
     probability = 1.0 / (1.0 + np.exp(-decision))
     passes = [Pass(*rows) for rows in zip(predicted, decision, probability, strict=True)]
     value = score_predictions(ClassTarget.from_codes(truth), passes).value
@@ -45,7 +46,15 @@ def test_metrics_equal_scikit_learn(seed):
             [np.sqrt(recall_score(truth, row) * recall_score(truth, row, pos_label=0)) for row in predicted]
         ),
     }
-    assert value == pytest.approx(means)
+    means |= {
+        "ppv": np.mean([precision_score(truth, row) for row in predicted]),
+        "npv": np.mean([precision_score(truth, row, pos_label=0) for row in predicted]),
+        # the cut at 0 is a probability of one half: a false positive costs what a true one is worth
+        "net_benefit": np.mean([np.mean(row * np.where(truth == 1, 1.0, -1.0)) for row in predicted]),
+    }
+    calibration = [name for name in value if name.startswith("calibration")]
+    assert {name: value[name] for name in value if name not in calibration} == pytest.approx(means)
+    assert len(calibration) == 2
 
 
 def test_weighted_auc_is_the_sum_over_pairs(rng):

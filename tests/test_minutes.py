@@ -185,7 +185,7 @@ def test_a_study_of_too_few_minutes_is_smaller_and_says_so(table, tmp_path):
     result = ran.result
     plan = result["protocol"]["plan"]
     assert plan["smaller"] == {"rows": 100, "columns": 100}
-    (doubt,) = [each for each in result["findings"] if each["code"] == "MS213"]
+    (doubt,) = [each for each in result["findings"] if each["code"] == "MS215"]
     assert "samples of 100 of the 150 rows" in doubt["text"]
     assert "100 of 130 columns by fisher" in doubt["text"]
     assert doubt["text"] in result["answer"]["doubts"]
@@ -198,7 +198,7 @@ def test_a_study_of_too_few_minutes_is_smaller_and_says_so(table, tmp_path):
     for key in ("scores", "features", "lists"):
         assert again[key] == result[key]
     assert again["protocol"]["plan"] == plan
-    assert "MS213" in [each["code"] for each in again["findings"]]
+    assert "MS215" in [each["code"] for each in again["findings"]]
     analyses = plan["analyses"]
     wrong = [{"smaller": {"rows": 0, "columns": 100}}, {"smaller": {"rows": 50}}, {"smaller": [50, 50]}]
     wrong += [{"methods": plan["methods"] * 2}]

@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from sklearn.base import BaseEstimator
@@ -240,3 +241,25 @@ def test_a_study_of_counts_has_an_answer_and_a_page(counted, tmp_path):
     words = re.sub(r'class="[^"]*"|classification|<style>.*?</style>|<script>.*?</script>', "", page, flags=re.S)
     assert "class" not in words
     assert "result.json" in written
+
+
+def test_a_model_of_counts_is_validated_on_a_new_cohort(counted):
+    """Scores, drift and a second line come for any outcome; what is about classes has a sentence."""
+    X, y = counted
+    frame = pd.DataFrame(X).add_prefix("x")
+    model = selector(n_features_to_select=3).fit(frame, y)
+    shifted = frame + 2.0
+    validation = marginsieve.validate(model, shifted, y)
+    entry = validation.result["cohorts"][0]
+    value = np.log1p(model.predict(shifted))
+    assert entry["lines"]["as_is"]["scores"]["rank_correlation"]["value"] == pytest.approx(
+        stats.spearmanr(value, y).statistic
+    )
+    assert entry["drift"]["gate"] > 0.5
+    assert set(entry["lines"]) == {"as_is", "aligned"}
+    assert entry["forecast"] is None
+    assert validation.html().startswith("<!doctype html>")
+    with pytest.raises(InputError, match=r"prevalence is 0\.3, and the model does not predict two classes"):
+        marginsieve.validate(model, shifted, y, align="location", prevalence=0.3)
+    with pytest.raises(InputError, match="recalibrate and cut are for models of two classes"):
+        marginsieve.validate(model, shifted, y, recalibrate=True)

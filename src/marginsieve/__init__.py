@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .estimators.persistence import load, save
     from .report.path_plot import plot_path
     from .studies.running import Study, study
+    from .validation import Validation, validate
 
     __version__: str
 
@@ -27,10 +28,12 @@ _homes = {  # public names load when they are used
     "estimators.persistence": ("load", "save"),
     "report.path_plot": ("plot_path",),
     "studies.running": ("Study", "study"),
+    "validation": ("Validation", "validate"),
 }
 _home_of = {name: home for home, names in _homes.items() for name in names}
 __all__ = ["SVDD", "Blend", "InputError", "MKLClassifier", "Path", "Prediction", "SVMSelector", "SolverError", "Study"]
-__all__ += ["describe", "find_suspects", "load", "nested_cv", "plot_path", "predict", "save", "tune"]
+__all__ += ["Validation"]
+__all__ += ["describe", "find_suspects", "load", "nested_cv", "plot_path", "predict", "save", "tune", "validate"]
 __all__ += ["__version__", "bench", "criteria", "data", "engine", "kernels", "machines", "recipes", "searches", "study"]
 
 

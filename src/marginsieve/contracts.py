@@ -823,6 +823,7 @@ class ScoreInfo:
     difference: tuple[float, float, float, float] = (1.35, 1.35, 0.0, 0.0)
     share: bool = True  # a share of rows, which still varies where no error was seen
     higher_is_better: bool = True
+    varies_with_mix: bool = False  # whether it is another number where the classes are mixed otherwise
 
 
 @dataclass(frozen=True)
@@ -871,6 +872,36 @@ class Decision(Protocol):
 
     def attributes(self) -> Mapping[str, Any]:
         """Attributes of the fitted selector, by name."""
+
+
+@runtime_checkable
+class KnowsShares(Protocol):
+    """Knows what shares the strata have where the class of interest has a given one."""
+
+    def stratum_shares(self, share: float) -> Array | None:
+        """(strata,), or None where there are not two."""
+
+
+@runtime_checkable
+class ReadsCohorts(Protocol):
+    """Reads the outcomes of a new cohort in the terms of the model, whatever of them occurs there."""
+
+    def read_new(self, y: Any, outcome: Any) -> Any:
+        """The rows' Target."""
+
+
+@runtime_checkable
+class Recalibrates(Protocol):
+    """Can learn from a new cohort what its values mean there: probabilities, and where they are cut."""
+
+    def recalibrate(self, raw: Array, target: Any, aligned: bool, m: int | None = None) -> tuple[Decision, str]:
+        """With probabilities that are fitted to these rows, and in words how.
+
+        `aligned`: the columns were; `m`: the number of rows that decides how much is fitted, that of these by default.
+        """
+
+    def move_cut(self, raw: Array, target: Any, rule: str, share: float | None) -> tuple[Decision, str]:
+        """With a cut by a rule such as "sensitivity:0.9", and in words which; `share`: of the class of interest."""
 
 
 class Outcome(Protocol):

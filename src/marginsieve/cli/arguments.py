@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import operator
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from ..data.cohort import Truth
+    from ..estimators.fitted_selector import FittedSelector
     from ..studies.study_data import StudyData
 
 HELP = {entry.name: info_of(entry).help for entry in fields(StudyOptions)}
@@ -87,6 +88,8 @@ def study_options(words: Mapping[str, Any], file: Path | None) -> StudyOptions:
             value = plan_of(Path(value))
         elif entry.name == "feature_costs":
             value = column_costs(Path(value))
+        elif entry.name == "blocks":
+            value = blocks_of(value)
         elif isinstance(value, list):
             value = [name for text in value for name in read_names(text)]
         elif (read := info_of(entry).read) is not None:
@@ -102,8 +105,9 @@ def study_table(path: Path, target: str, options: StudyOptions, reading: Mapping
     from ..studies.study_data import from_frame
 
     ledger, kept = Ledger(), (*options.keep, *options.include, *(options.ids or ()))
-    frame = read_table(path, target=target, groups=options.groups, keep=kept, ledger=ledger, **reading)
-    columns = {name: getattr(options, name) for name in ("groups", "drop", "ids", "keep", "include")}
+    roles = {"groups": options.groups, "site": options.site}
+    frame = read_table(path, target=target, **roles, keep=kept, ledger=ledger, **reading)
+    columns = {name: getattr(options, name) for name in ("groups", "site", "drop", "ids", "keep", "include")}
     return from_frame(frame, target, **columns, ledger=ledger)
 
 
@@ -229,6 +233,21 @@ def column_costs(path: Path) -> dict[str, float]:
     return dict(zip(names.astype(str), costs.astype(float), strict=True))
 
 
+def blocks_of(text: str) -> tuple[str, ...] | dict[str, str]:
+    """Prefixes, or the block of each column from a table whose first column names it and whose second the block."""
+    from ..data.reading import read_table
+
+    path = Path(text)
+    if not path.is_file():
+        return read_names(text)
+    frame = read_table(path, whole=True)
+    if frame.shape[1] != 2:
+        raise InputError(
+            f"{str(path)!r} has {many(frame.shape[1], 'column')}; it must have two: the columns' names and their blocks"
+        )
+    return dict(zip(frame.iloc[:, 0].astype(str), frame.iloc[:, 1].astype(str), strict=True))
+
+
 def truth_of(path: Path) -> Truth:
     """What was planted in a generated table."""
     import json
@@ -279,3 +298,37 @@ def ids_among(columns: Iterable[str], known: Iterable[str], taken: Iterable[str]
 
     other = {*known, *taken}
     return [name for name in columns if is_named_id(name) and name not in other]
+
+
+def cohort_names(paths: Sequence[Path]) -> list[str]:
+    """What cohorts are called: their files' names, or their paths where these are equal."""
+    stems = [path.stem for path in paths]
+    names = stems if len(set(stems)) == len(stems) else [str(path) for path in paths]
+    if again := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"{listing(again)} was given more than once: name each cohort once")
+    return names
+
+
+def outcome_of(frame: pd.DataFrame, column: str, path: Path) -> pd.Series:
+    """The outcomes of a cohort."""
+    from ..data.file_access import format_path
+
+    if column not in frame.columns:
+        raise InputError(
+            f"{format_path(path)} has no column {column!r}, which holds the outcome: name it (--target), or use "
+            "`marginsieve predict` for rows without outcomes"
+        )
+    return frame[column]
+
+
+def find_outcomes(model: Path, frame: pd.DataFrame, fitted: FittedSelector) -> list[str]:
+    """What `predict` says where the table seems to have outcomes: the study's target, or a column of the classes."""
+    from ..studies.files import target_beside
+
+    column = target_beside(model)
+    if column is None or column not in frame.columns or column in fitted.columns_.names:
+        return []
+    return [
+        f"the table has a column {column!r}, as the training table had for the outcome: `marginsieve validate` scores "
+        "the model on it"
+    ]

@@ -27,6 +27,7 @@ from .console import (
     show_result,
     show_study,
     show_suspects,
+    show_validation,
 )
 from .guard import exit_code_of
 from .progress import show_progress
@@ -35,6 +36,12 @@ if TYPE_CHECKING:
     from ..contracts import Progress
 
 SELDOM = 30.0  # seconds between two lines of what may take days
+ALIGN_HELP = (
+    "How columns are brought to the scale of the training rows by the cohort's own rows: none, location, "
+    "location-scale or quantiles."
+)
+PREVALENCE_HELP = "Share of the class of interest in the cohort's population, as you know it; for aligned columns."
+CUT_HELP = "Offer a model with another cut: prevalence, sensitivity:0.9, specificity:0.9 or probability:0.2."
 RAGGED_HELP = "Rows of another length than the header: refuse, or fill short ones with empty cells and cut long ones."
 
 
@@ -157,10 +164,61 @@ def report(
 
 
 @app.command()
+def validate(
+    result: Annotated[Path, Argument(help="A folder that `marginsieve select` wrote, or a model.marginsieve.")],
+    tables: Annotated[list[Path], Argument(help="New cohorts with their outcomes, a file each.")],
+    target: Annotated[
+        str | None, Option(help="The column that holds the outcome; by default that of the study.")
+    ] = None,
+    out: Annotated[Path, Option(help="The folder for the page, the tables and adapted models.")] = Path(
+        "marginsieve-validation"
+    ),
+    align: Annotated[str | None, Option(help=ALIGN_HELP)] = None,
+    prevalence: Annotated[float | None, Option(help=PREVALENCE_HELP)] = None,
+    recalibrate: Annotated[
+        bool, Option("--recalibrate", help="Offer a model whose probabilities are fitted to the cohort.")
+    ] = False,
+    cut: Annotated[str | None, Option(help=CUT_HELP)] = None,
+    long: Annotated[bool, Option("--long", help="Score the model of the longer list.")] = False,
+    ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
+    as_json: Annotated[bool, Option("--json", help="Print validation.json and nothing else.")] = False,
+    follow_umask: FollowUmask = False,  # noqa: ARG001
+) -> None:
+    """Score a saved model on new cohorts, beside what was promised; nothing is fitted again, whatever the score."""
+    from ..data.reading import read_table
+    from ..studies import files
+    from ..validation import claim_folder, join_validations
+    from ..validation import validate as score
+
+    promise, _ = files.model_and_promise(result, long)
+    column = target or (None if promise is None else promise["table"]["target"])
+    if column is None:
+        raise InputError(f"{result} is a model without its study: name the column of the outcome (--target)")
+    claim_folder(out, len(tables))
+    names = arguments.cohort_names(tables)
+    options: dict[str, Any] = {"align": align, "prevalence": prevalence, "recalibrate": recalibrate, "cut": cut}
+    known = []
+    for path, name in zip(tables, names, strict=True):
+        frame = read_table(path, target=column, whole=True, ragged=ragged)
+        outcome = arguments.outcome_of(frame, column, path)
+        _, model = files.model_and_promise(result, long, frame.columns)
+        known.append(score(model, frame, outcome, promise=promise, name=name, **options))
+    joined = join_validations(known)
+    joined.result["how"]["command"] = shlex.join(["marginsieve", *sys.argv[1:]])
+    joined.save(out)
+    if as_json:
+        sys.stdout.write((out / "validation.json").read_text(encoding="utf-8"))
+    else:
+        show_validation(joined.result, sorted(joined.models), out)
+
+
+@app.command()
 def predict(
     model: Annotated[Path, Argument(help="The model.marginsieve of a result folder.")],
     table: Annotated[Path, Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
     out: Annotated[Path | None, Option(help="The predictions (.csv); predicted.csv, with --json no file.")] = None,
+    align: Annotated[str, Option(help=f"{ALIGN_HELP} Nothing is aligned without it.")] = "none",
+    prevalence: Annotated[float | None, Option(help=PREVALENCE_HELP)] = None,
     ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
@@ -177,9 +235,11 @@ def predict(
     if path is not None:
         arguments.check_csv(path, table)
         files.check_replaced(path, force, "predicted")
-    fitted, ledger = load(model), Ledger()
+    ledger = Ledger()
     new = read_table(table, whole=True, ragged=ragged, ledger=ledger)
-    prediction = say(fitted, new)
+    fitted = files.model_and_promise(model, False, new.columns)[1] if (model / "result.json").exists() else load(model)
+    prediction = say(fitted, new, align, prevalence)
+    labels = arguments.find_outcomes(model, new, fitted)
     frame = prediction.table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))
     for place, name in enumerate(arguments.ids_among(new.columns, fitted.columns_.names, frame.columns), 1):
@@ -188,9 +248,10 @@ def predict(
         files.write_csv(frame, path)
     if as_json:
         rows = json.loads(frame.to_json(orient="records", default_handler=str))
-        sys.stdout.write(json.dumps({"notes": prediction.notes, "rows": rows}, allow_nan=False) + "\n")
+        notes = [*prediction.notes, *labels]
+        sys.stdout.write(json.dumps({"notes": notes, "rows": rows}, allow_nan=False) + "\n")
     else:
-        show_prediction(prediction, fitted, path)
+        show_prediction(prediction, fitted, path, labels)
         show_changes(ledger.count())
 
 

@@ -189,13 +189,39 @@ def show_recovered(truth: Truth, selected: Iterable[str], suspects: pd.DataFrame
     say(f"found of what was planted: {text}")
 
 
-def show_prediction(prediction: Prediction, model: FittedSelector, out: Path | None) -> None:
+def show_validation(result: dict[str, Any], models: Sequence[str], out: Path) -> None:
+    """The sentences about each cohort, the scores beside what was promised, what was pooled."""
+    from ..report.numbers import format_score
+
+    promised = {} if result["promise"] is None else result["promise"]["scores"]
+    for cohort in result["cohorts"]:
+        say(f"{cohort['name']}: {many(cohort['labelled'], 'row')}")
+        for sentence in cohort["sentences"]:
+            say(sentence)
+        for note in cohort["notes"]:
+            say(f"note: {note}")
+        rows = []
+        for name, title in result["metrics"].items():
+            scores = [promised.get(name), *(line["scores"].get(name) for line in cohort["lines"].values())]
+            cells = ["" if score is None else "{} ({})".format(*format_score(score, 3)) for score in scores]
+            rows.append((title, *cells))
+        show_grid(("score", "promised", *(key.replace("_", " ") for key in cohort["lines"])), rows, left=("score",))
+        say()
+    for known in (result["pooled"] or {}).values():
+        say(known["text"])
+    if models:
+        files = listing([f"{name}.marginsieve" for name in models], SHOWN)
+        say(f"adapted models, each marked with what was done: {files}")
+    say(f"page: {out / 'validation.html'}; everything: {out}/", soft_wrap=True)
+
+
+def show_prediction(prediction: Prediction, model: FittedSelector, out: Path | None, more: Sequence[str] = ()) -> None:
     """How many samples each class gets, and what to know about them."""
     frame = prediction.table
     counts = ", ".join(f"{label}: {count}" for label, count in frame["predicted"].value_counts().items())
     say(f"{many(len(frame), 'sample')} ({counts}) by a model of {many(model.n_features_, 'feature')}")
     if "probability" in frame and len(model.classes_) == 2:
         say(f"the probability is that of {model.positive_!s}; the score is cut at 0, which need not be one half")
-    for note in prediction.notes:
+    for note in (*prediction.notes, *more):
         say(f"note: {note}")
     say(f"predictions: {out}")

@@ -6,6 +6,7 @@ commas have not (1,234 may be either) and are never read here; underscores (1_23
 
 from __future__ import annotations
 
+import csv
 import math
 import re
 import unicodedata
@@ -224,6 +225,15 @@ def inert(value: Any) -> Any:
     Places that have apostrophes already get one more too, so that no two texts become the same.
     """
     return TO_PREFIX.sub(r"\1'", value) if isinstance(value, str) else value
+
+
+def csv_of(frame: pd.DataFrame) -> str:
+    """A table as CSV; text that a spreadsheet could run, at its start or after a break, gets an apostrophe in front."""
+    safe = frame.rename(columns=inert)
+    for name, column in safe.items():
+        if column.dtype.kind not in "biufc":
+            safe[name] = column.map(inert)
+    return str(safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"))
 
 
 def restore_text(value: Any) -> Any:

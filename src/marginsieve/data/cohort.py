@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -77,6 +78,8 @@ class Cohort:
         The labels, "case" and "control", some of them flipped.
     truth : Truth
         The columns that carry signal and the flipped labels.
+    others : tuple of Cohort
+        Further cohorts with the same truth, of `make_cohort(cohorts=...)`; iterating gives all, this one first.
 
     Examples
     --------
@@ -89,6 +92,11 @@ class Cohort:
     X: pd.DataFrame
     y: pd.Series
     truth: Truth
+    others: tuple[Cohort, ...] = ()
+
+    def __iter__(self) -> Iterator[Cohort]:
+        yield replace(self, others=())
+        yield from self.others
 
     def frame(self, target: str = "outcome") -> pd.DataFrame:
         """X and y in one table."""
@@ -103,13 +111,15 @@ def make_cohort(
     n_redundant: int = 0,
     n_categorical: int = 0,
     n_categorical_relevant: int = 0,
-    prevalence: float = 0.3,
+    prevalence: float | Sequence[float] = 0.3,
     effect: float = 1.0,
     flip: float = 0.0,
     missing: float = 0.0,
     random_state: Any = 0,
+    cohorts: int = 1,
+    shift: float = 0.0,
 ) -> Cohort:
-    """Generate a table with labels and a known truth.
+    """Generate a table with labels and a known truth, and further cohorts of it.
 
     The numeric columns are standard normal; columns are shuffled.
 
@@ -130,8 +140,8 @@ def make_cohort(
         Number of further columns with three levels.
     n_categorical_relevant : int, default=0
         Categorical columns whose levels depend on the class.
-    prevalence : float, default=0.3
-        Share of cases.
+    prevalence : float or sequence of float, default=0.3
+        Share of cases, or that of each cohort.
     effect : float, default=1.0
         Shift of the relevant columns, in standard deviations.
     flip : float, default=0.0
@@ -140,11 +150,17 @@ def make_cohort(
         Share of cells that are empty.
     random_state : int, Generator or None, default=0
         Seed of the random numbers.
+    cohorts : int, default=1
+        Number of cohorts: the first is that of `cohorts=1`, the others are further rows with the same relevant columns
+        and effects.
+    shift : float, default=0.0
+        Standard deviation of the shift of each numeric column in each further cohort, as of another laboratory, in
+        standard deviations of the column.
 
     Returns
     -------
     Cohort
-        The table, its labels and the truth.
+        The table, its labels and the truth; iterating gives all cohorts.
 
     Examples
     --------
@@ -153,51 +169,97 @@ def make_cohort(
     >>> cohort.X.shape, int((cohort.y == "case").sum()), sorted(cohort.truth.relevant)
     ((60, 10), 15, ['g03', 'g07'])
     """
-    import pandas as pd
-
     counts = {"n_relevant": n_relevant, "n_interactions": n_interactions, "n_redundant": n_redundant}
     counts |= {"n_categorical": n_categorical, "n_categorical_relevant": n_categorical_relevant}
     for name, count in {**counts, "n_samples": n_samples, "n_features": n_features}.items():
         whole_number("cohort", name, count, 0)
-    if not (isinstance(effect, numbers.Real) and math.isfinite(effect)):
-        raise InputError(f"cohort: effect is {shown_value(effect)}; it must be a number")
+    whole_number("cohort", "cohorts", cohorts, 1)
+    for name, value in (("effect", effect), ("shift", shift)):
+        if not (isinstance(value, numbers.Real) and math.isfinite(value)):
+            raise InputError(f"cohort: {name} is {shown_value(value)}; it must be a number")
     signal = n_relevant + 2 * n_interactions + n_redundant
     _check(n_samples, n_features, signal, n_relevant, n_redundant, n_categorical, n_categorical_relevant)
-    _check_shares(prevalence=prevalence, flip=flip, missing=missing)
-    refuse_cells(n_samples, n_features + n_categorical, COPIES_MISSING if missing else COPIES)
+    shares = _shares_of_cases(prevalence, cohorts)
+    _check_shares(flip=flip, missing=missing)
+    refuse_cells(cohorts * n_samples, n_features + n_categorical, COPIES_MISSING if missing else COPIES)
     rng = np.random.default_rng(random_state)
-    case = np.zeros(n_samples, dtype=bool)
-    case[rng.permutation(n_samples)[: min(max(2, round(prevalence * n_samples)), n_samples - 2)]] = True
+    layout, out = _Layout(n_features, effect, counts), []
+    for k, share in enumerate(shares):
+        moved = shift * rng.normal(size=n_features) if k else None
+        out.append(layout.draw(n_samples, share, moved, flip, missing, rng))
+    return replace(out[0], others=tuple(out[1:]))
 
-    Z = rng.normal(size=(n_samples, n_features))
-    place = rng.permutation(n_features)
-    relevant, rest = place[:n_relevant], place[n_relevant:]
-    shift = effect * rng.uniform(0.75, 1.25, n_relevant) * rng.choice([-1.0, 1.0], n_relevant)
-    Z[:, relevant] += np.where(case[:, None], shift, 0.0)
-    first, second = rest[:n_interactions], rest[n_interactions : 2 * n_interactions]
-    _interact(Z, first, second, case, rng)
-    copies = rest[2 * n_interactions : 2 * n_interactions + n_redundant]
-    originals = relevant[np.arange(n_redundant) % max(n_relevant, 1)] if n_redundant else copies
-    Z[:, copies] = Z[:, originals] + COPY_NOISE * rng.normal(size=(n_samples, n_redundant))
 
-    names = [f"g{j:0{len(str(n_features))}d}" for j in range(1, n_features + 1)]
-    X = pd.DataFrame(Z, columns=names)
-    labels = [f"c{j}" for j in range(1, n_categorical + 1)]
-    informative = sorted(rng.permutation(n_categorical)[:n_categorical_relevant])
-    for j, label in enumerate(labels):
-        X[label] = _levels(case, j in informative, rng)
-    if missing:
-        X = X.mask(pd.DataFrame(rng.random(X.shape) < missing, columns=X.columns))
-    flipped = np.sort(rng.permutation(n_samples)[: round(flip * n_samples)])
-    case[flipped] = ~case[flipped]
-    truth = Truth(
-        relevant=tuple(names[j] for j in relevant),
-        interactions=tuple((names[a], names[b]) for a, b in zip(first, second, strict=True)),
-        redundant={names[copy]: names[original] for copy, original in zip(copies, originals, strict=True)},
-        categorical=tuple(labels[j] for j in informative),
-        flipped=tuple(int(i) for i in flipped),
-    )
-    return Cohort(X, pd.Series(np.where(case, "case", "control"), name="outcome"), truth)
+@dataclass
+class _Layout:
+    """What is planted where: drawn with the first cohort, and the same in all."""
+
+    n_features: int
+    effect: float
+    counts: Mapping[str, int]  # of what is planted, by the names of the parameters
+    place: IntArray | None = None
+    size: Array | None = None  # of the relevant columns
+    informative: list[int] | None = None  # categories
+
+    def draw(
+        self, m: int, share: float, moved: Array | None, flip: float, missing: float, rng: np.random.Generator
+    ) -> Cohort:
+        """A cohort of m rows, its numeric columns moved."""
+        import pandas as pd
+
+        case = np.zeros(m, dtype=bool)
+        case[rng.permutation(m)[: min(max(2, round(share * m)), m - 2)]] = True
+        Z = rng.normal(size=(m, self.n_features))
+        relevant, first, second, copies, originals = self._plant(Z, case, rng)
+        if moved is not None:
+            Z += moved
+        names = [f"g{j:0{len(str(self.n_features))}d}" for j in range(1, self.n_features + 1)]
+        X = pd.DataFrame(Z, columns=names)
+        labels = [f"c{j}" for j in range(1, self.counts["n_categorical"] + 1)]
+        if self.informative is None:
+            known = self.counts["n_categorical_relevant"]
+            self.informative = sorted(rng.permutation(self.counts["n_categorical"])[:known])
+        for j, label in enumerate(labels):
+            X[label] = _levels(case, j in self.informative, rng)
+        if missing:
+            X = X.mask(pd.DataFrame(rng.random(X.shape) < missing, columns=X.columns))
+        flipped = np.sort(rng.permutation(m)[: round(flip * m)])
+        case[flipped] = ~case[flipped]
+        truth = Truth(
+            relevant=tuple(names[j] for j in relevant),
+            interactions=tuple((names[a], names[b]) for a, b in zip(first, second, strict=True)),
+            redundant={names[copy]: names[original] for copy, original in zip(copies, originals, strict=True)},
+            categorical=tuple(labels[j] for j in self.informative),
+            flipped=tuple(int(i) for i in flipped),
+        )
+        return Cohort(X, pd.Series(np.where(case, "case", "control"), name="outcome"), truth)
+
+    def _plant(self, Z: Array, case: Any, rng: np.random.Generator) -> tuple[IntArray, ...]:
+        """Put the signal into Z; the columns that differ, the pairs, the copies and what they copy."""
+        r, p, c = (self.counts[name] for name in ("n_relevant", "n_interactions", "n_redundant"))
+        if self.place is None:
+            self.place = rng.permutation(self.n_features)
+        relevant, rest = self.place[:r], self.place[r:]
+        if self.size is None:
+            self.size = self.effect * rng.uniform(0.75, 1.25, r) * rng.choice([-1.0, 1.0], r)
+        Z[:, relevant] += np.where(case[:, None], self.size, 0.0)
+        first, second = rest[:p], rest[p : 2 * p]
+        _interact(Z, first, second, case, rng)
+        copies = rest[2 * p : 2 * p + c]
+        originals = relevant[np.arange(c) % max(r, 1)] if c else copies
+        Z[:, copies] = Z[:, originals] + COPY_NOISE * rng.normal(size=(len(Z), c))
+        return relevant, first, second, copies, originals
+
+
+def _shares_of_cases(prevalence: float | Sequence[float], cohorts: int) -> list[float]:
+    """The share of cases in each cohort."""
+    several: Any = prevalence
+    shares = list(several) if isinstance(prevalence, (list, tuple, np.ndarray)) else [several] * cohorts
+    if len(shares) != cohorts:
+        raise InputError(f"prevalence has {len(shares)} shares and there are {cohorts} cohorts; they must be as many")
+    for share in shares:
+        _check_shares(prevalence=share)
+    return shares
 
 
 def refuse_cells(m: int, n: int, copies: float) -> None:
@@ -218,9 +280,9 @@ def _check(
         raise InputError(f"n_categorical_relevant is {categorical_relevant}, more than n_categorical ({categorical})")
 
 
-def _check_shares(**shares: float) -> None:
+def _check_shares(**shares: Any) -> None:
     for name, share in shares.items():
-        if not isinstance(share, numbers.Real) or not 0 <= share < 1 or (name == "prevalence" and share == 0):
+        if not isinstance(share, numbers.Real) or not 0 <= float(share) < 1 or (name == "prevalence" and share == 0):
             raise InputError(f"{name} is {share!r}; it must be a share in [0, 1)")
 
 

@@ -72,6 +72,7 @@ def read_table(
     ragged: str = "refuse",
     target: str | None = None,
     groups: str | None = None,
+    site: str | None = None,
     keep: Sequence[str] = (),
     whole: bool = False,
     ledger: Ledger | None = None,
@@ -79,9 +80,9 @@ def read_table(
     """A file as a pandas table; what is not given about a text file is found out from its first rows.
 
     AnnData (.h5ad, the extra `marginsieve[anndata]`) becomes its matrix, with the columns of `obs` that are the target
-    and tell groups, and its cells' names as the index. A first column without a name that counts or names the rows is
-    left out, unless it is in `keep` or the table is wanted whole. Rows of another length than the header are refused,
-    or with `ragged="fill"` filled and cut. What is changed on the way is added to the `ledger`.
+    and tell groups and sites, and its cells' names as the index. A first column without a name that counts or names the
+    rows is left out, unless it is in `keep` or the table is wanted whole. Rows of another length than the header are
+    refused, or with `ragged="fill"` filled and cut. What is changed on the way is added to the `ledger`.
     """
     check_file(path, f"name a table that ends in {endings()}")
     one_of("reading", "ragged", ragged, RAGGED)
@@ -90,7 +91,7 @@ def read_table(
         hint = " (from a spreadsheet, save it as CSV)" if kind in (".xlsx", ".xls", ".ods") else ""
         raise InputError(f"{path.name!r} ends in {path.suffix!r}; it must end in {endings()}{hint}")
     ledger = Ledger() if ledger is None else ledger
-    options = ReadOptions(kind, separator, decimal, encoding, ragged, target, groups, keep, whole, ledger)
+    options = ReadOptions(kind, separator, decimal, encoding, ragged, target, groups, site, keep, whole, ledger)
     try:
         frame = READERS[kind](path, options)
     except (InputError, MemoryError):
@@ -191,7 +192,7 @@ def _read_anndata(path: Path, options: ReadOptions) -> pd.DataFrame:
     data = anndata.read_h5ad(path)
     if data.X is None:
         raise InputError(f"{path.name!r} has no matrix X: write what is to be selected from into X (adata.X)")
-    roles = {"target": options.target, "groups": options.groups}
+    roles = {"target": options.target, "groups": options.groups, "site": options.site}
     named = {role: name for role, name in roles.items() if name is not None}
     for role, name in named.items():
         if name not in data.obs.columns:

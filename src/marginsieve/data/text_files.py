@@ -60,6 +60,7 @@ class ReadOptions:
     ragged: str = "refuse"
     target: str | None = None
     groups: str | None = None
+    site: str | None = None
     keep: Sequence[str] = ()
     whole: bool = False
     ledger: Ledger = field(default_factory=Ledger)

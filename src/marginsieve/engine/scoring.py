@@ -27,6 +27,7 @@ Factors = tuple[float, float, float, float]
 SWAPS: Mapping[str, Factors] = {"auc": (1.0, 1.0, 0.0, 0.0)}  # differences of models that differ in one column
 SWAP_LEAST = 0.25  # of the variance of half an error in each stratum, where no pair of rows changed its order
 FEWEST = 10  # rows (or groups) of a stratum below which there is no interval
+FIXED: Factors = (1.0, 1.0, 0.0, 0.0)  # of one model on rows that it did not see
 OTHERS: Factors = (1.35, 1.35, 0.0, 0.0)  # scores whose intervals were not measured
 NO_ENDS = (float("nan"), float("nan"))
 
@@ -159,7 +160,11 @@ class Scores:
 
 
 def score_predictions(
-    target: Target, passes: Sequence[Pass], level: float = 0.95, errors: Mapping[str, float] | None = None
+    target: Target,
+    passes: Sequence[Pass],
+    level: float = 0.95,
+    errors: Mapping[str, float] | None = None,
+    fixed: bool = False,
 ) -> Scores:
     """Scores averaged over passes, with intervals for the model that is fitted on all rows.
 
@@ -174,6 +179,8 @@ def score_predictions(
     errors : mapping of metric to float, or None, default=None
         Standard errors that were estimated otherwise, as by `nested_errors`; the larger of them and of those from the
         passes count on each side.
+    fixed : bool, default=False
+        Whether all predictions are those of one model that saw none of the rows: then only the rows vary.
 
     Returns
     -------
@@ -199,7 +206,8 @@ def score_predictions(
         metric = metrics[name]
         parts = _mean_variance(known, name, target)
         by_stratum[name] = _per_row(parts, target)
-        spread = standard_errors(float(parts.sum()), rooms[name], counts, metric.factors, float(metric.share))
+        factors = FIXED if fixed else metric.factors
+        spread = standard_errors(float(parts.sum()), rooms[name], counts, factors, float(metric.share))
         if errors is not None and name in errors:
             spread = (max(spread[0], errors[name]), max(spread[1], errors[name]))
         error[name] = max(spread)
@@ -294,7 +302,9 @@ def interval_ends(
 
 
 def _means(passes: Sequence[Mapping[str, Score]]) -> dict[str, float]:
-    return {name: float(np.mean([known[name].value for known in passes])) for name in passes[0]}
+    """The mean over the passes of each score that all of them have."""
+    names = [name for name in passes[0] if all(name in known for known in passes)]
+    return {name: float(np.mean([known[name].value for known in passes])) for name in names}
 
 
 def _mean_variance(passes: Sequence[Mapping[str, Score]], name: str, target: Target) -> Array:

@@ -19,8 +19,10 @@ from sklearn.utils import gen_batches
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array, BoolArray, Decision, Gram, IntArray, T, is_sparse
+from ..contracts import Array, BoolArray, Decision, Gram, IntArray, KnowsShares, Matrix, T, is_sparse
 from ..data.cells import as_trained, is_text, tidy_frame
+from ..data.moments import MOST_CELLS, Alignment, ColumnMoments, fit_alignment
+from ..data.stored import is_stored
 from ..data.table import as_frame, is_missing
 from ..errors import InputError, listing
 from ..fitting.false_share import fit_list
@@ -59,6 +61,14 @@ def describe_like(source: object) -> Callable[[T], T]:
     return complete
 
 
+@dataclass(frozen=True)
+class Adaptation:
+    """How a model was changed for a cohort after it was fitted: its marks, and the map of that cohort's columns."""
+
+    marks: tuple[str, ...]
+    alignment: Alignment | None = None
+
+
 class _WithProbability:
     """A method that is there with probability=True; the error without says so (that of `available_if` does not)."""
 
@@ -81,6 +91,8 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettin
     """A selector as studies and commands use it: parameters of its own, a fit on encoded rows, one kind of result."""
 
     _decision: Decision
+    training_: ColumnMoments
+    adaptation_: Adaptation
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Select features and fit the machine on them.
@@ -114,6 +126,7 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettin
         encoded = encode(self, X, y, self.kinds, sample_weight, groups, outcome_of(self))
         seed = seed_sequence(self.random_state)
         self.adopt(self.fit_rows(encoded, seed), seed)
+        self.describe_training(encoded)
         for note in self.notes_:
             warnings.warn(note, UserWarning, stacklevel=2)
         return self
@@ -161,10 +174,29 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettin
         self.rows_, self.notes_ = fitted.rows, list(fitted.notes)
         self.constant_, self.duplicates_ = list(fitted.constant), list(fitted.duplicates)
         self.groups_ = list(fitted.groups)
-        for name, value in {**fitted.decision.attributes(), "suspects_": fitted.suspects}.items():
+        forgotten = {"suspects_": fitted.suspects, "training_": None, "adaptation_": None}
+        for name, value in {**fitted.decision.attributes(), **forgotten}.items():
             self.__dict__.pop(name, None)
             if value is not None:
                 setattr(self, name, value)
+
+    def describe_training(self, encoded: Rows) -> None:
+        """Remember the moments of the selected columns, by which new cohorts are compared with the training rows."""
+        part = encoded.active
+        columns = np.flatnonzero(self.support_)
+        if is_stored(part.table.Z) or len(part) * len(columns) > MOST_CELLS:
+            return
+        table, target = part.table.columns(columns), part.target
+        self.training_ = ColumnMoments.of_rows(table.Z, table.names, table.kind, target.strata, target.weight)
+
+    def read_rows(self, X: Any) -> Matrix:
+        """Codes of further rows with the columns of `fit`, aligned where the model was aligned to their cohort."""
+        Z, known = read_new(self, X), getattr(self, "adaptation_", None)
+        if known is None or known.alignment is None:
+            return Z
+        place = {name: j for j, name in enumerate(self.columns_.names)}
+        columns = np.array([place[name] for name in known.alignment.names], dtype=np.intp)
+        return known.alignment.apply(Z.toarray() if is_sparse(Z) else Z, columns)
 
     def moved_to(self, places: IntArray) -> Self:
         """The same fitted selector for a table whose column places[j] is column j of this one's."""
@@ -221,7 +253,7 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettin
     def _values(self, X: Any) -> Array:
         """Decision values as numpy's array."""
         check_is_fitted(self)
-        return decision_values(self.model_, self._decision, read_new(self, X))
+        return decision_values(self.model_, self._decision, self.read_rows(X))
 
     def predict(self, X: Any) -> Any:
         """The class of each row.
@@ -429,7 +461,7 @@ class Prediction:
     notes: tuple[str, ...]
 
 
-def predict(model: FittedSelector, frame: Any) -> Prediction:
+def predict(model: FittedSelector, frame: Any, align: str = "none", prevalence: float | None = None) -> Prediction:
     """Predict the rows of a pandas table; only the selected columns have to be present.
 
     Parameters
@@ -438,6 +470,12 @@ def predict(model: FittedSelector, frame: Any) -> Prediction:
         A fitted selector.
     frame : DataFrame
         New rows, a pandas, polars or arrow table. Columns are matched by name.
+    align : "none", "location", "location-scale" or "quantiles", default="none"
+        Bring each numeric column to the scale of the training rows by the moments, or the quantiles, of these rows,
+        of which it takes 10; nothing is aligned without being asked for.
+    prevalence : float or None, default=None
+        Share of the class of interest among these rows, to which the training rows are weighted before they are
+        aligned to.
 
     Returns
     -------
@@ -455,9 +493,37 @@ def predict(model: FittedSelector, frame: Any) -> Prediction:
     """
     import pandas as pd
 
+    if align != "none":
+        model = align_model(model, frame, align, prevalence)
+    new = read_cohort(model, frame)
+    frame, needed = new.frame, new.needed
+    decision = model._decision
+    out = pd.DataFrame(decision.columns(decision_values(model.model_, decision, new.Z)), index=frame.index)
+    out["far"] = far_rows(model, new.Z)
+    marks = () if (known := getattr(model, "adaptation_", None)) is None else known.marks
+    return Prediction(out, (*marks, *new.notes, *_notes(model, frame, needed, out)))
+
+
+def far_rows(model: FittedSelector, Z: Matrix) -> BoolArray:
+    """(rows,) which rows are further from every training row than any of these is from its nearest one."""
+    return np.asarray(np.any([_far_of(part, Z) for part in model.model_.models], axis=0))
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """Rows of a new table: as they were given, the columns that a model needs, their codes, remarks about them."""
+
+    frame: pd.DataFrame
+    needed: list[str]
+    Z: Matrix
+    notes: tuple[str, ...]
+
+
+def read_cohort(model: FittedSelector, table: Any) -> NewRows:
+    """The rows of a new table, columns matched by name; refuses one that lacks a selected column."""
     names, support = model.columns_.names, model.support_
     needed = [name for name, taken in zip(names, support, strict=True) if taken]
-    frame = _as_named_frame(frame)
+    frame = _as_named_frame(table)
     if absent := [name for name in needed if name not in frame.columns]:
         lower = {str(name).strip().lower(): name for name in frame.columns}
         like = lower.get(absent[0].strip().lower())
@@ -470,14 +536,70 @@ def predict(model: FittedSelector, frame: Any) -> Prediction:
     original, fixed = frame, tidy_frame(frame[needed])
     if any(fixed[name].dtype != frame[name].dtype for name in needed):
         frame = frame.assign(**fixed)
-    rows = _complete(model, frame)
-    Z = read_new(model, rows)
-    decision = model._decision
-    out = pd.DataFrame(decision.columns(decision_values(model.model_, decision, Z)), index=frame.index)
-    out["far"] = np.any([_far_of(part, Z) for part in model.model_.models], axis=0)
+    Z = model.read_rows(_complete(model, frame))
     spans = [name for name in needed if original[name].dtype.kind == "m"]
-    notes = [f"durations were read as seconds: {listing(spans)}"] if spans else []
-    return Prediction(out, (*notes, *_notes(model, frame, needed, out)))
+    notes = (f"durations were read as seconds: {listing(spans)}",) if spans else ()
+    return NewRows(frame, needed, Z, notes)
+
+
+# -- models that are adapted to a cohort ------------------------------------------------------------------------------
+
+
+def align_model(model: FittedSelector, table: Any, how: str, prevalence: float | None = None) -> FittedSelector:
+    """The same model for rows of the cohort of this table: their columns are brought to the training rows' scale.
+
+    No outcome of the cohort is used; `prevalence` is the share of the class of interest there, where it is known.
+    """
+    training = training_columns(model)
+    shares = None if prevalence is None else stratum_shares(model, prevalence)
+    new = read_cohort(model, table)
+    weighted = "" if prevalence is None else f", with a prevalence of {prevalence:g} that was given"
+    known = fit_alignment(how, training, describe_cohort(model, new.Z), len(new.frame), shares, weighted)
+    return adapt(model, known.describe(), known)
+
+
+def adapt(
+    model: FittedSelector, mark: str, alignment: Alignment | None = None, decision: Decision | None = None
+) -> FittedSelector:
+    """A copy of a model with a mark of what was changed: an alignment, or what its values mean."""
+    out, known = copy(model), getattr(model, "adaptation_", Adaptation(()))
+    out.adaptation_ = Adaptation((*known.marks, mark), alignment or known.alignment)
+    if decision is not None:
+        out._decision = decision
+        for name, value in decision.attributes().items():
+            setattr(out, name, value)
+    return out
+
+
+def training_columns(model: FittedSelector) -> ColumnMoments:
+    """What the model remembers of its training columns; refuses a model that remembers nothing."""
+    check_is_fitted(model)
+    known: ColumnMoments | None = getattr(model, "training_", None)
+    if known is None:
+        raise InputError(
+            "the model has no moments of its training columns, as those of earlier versions and of very large tables "
+            "have none: fit it again, or use align='none'"
+        )
+    return known
+
+
+def describe_cohort(model: FittedSelector, Z: Matrix) -> ColumnMoments:
+    """The moments of the selected columns in new rows Z (m, n), as one stratum."""
+    columns = np.flatnonzero(model.support_)
+    kinds = [model.columns_.kind[j] for j in columns]
+    names = [model.columns_.names[j] for j in columns]
+    return ColumnMoments.of_rows(Z[:, columns], names, kinds, np.zeros(Z.shape[0], dtype=np.intp))
+
+
+def stratum_shares(model: FittedSelector, prevalence: float) -> Array:
+    """The shares of the strata with this share of the class of interest."""
+    number = isinstance(prevalence, (int, float)) and not isinstance(prevalence, bool)
+    if not number or not 0.0 < prevalence < 1.0:
+        raise InputError(f"prevalence is {prevalence!r}; it must be a share between 0 and 1")
+    decision = model._decision
+    if not isinstance(decision, KnowsShares) or (shares := decision.stratum_shares(float(prevalence))) is None:
+        raise InputError(f"prevalence is {prevalence!r}, and the model does not predict two classes: leave it out")
+    return shares
 
 
 def _as_named_frame(table: Any) -> pd.DataFrame:

@@ -16,10 +16,12 @@ import numpy as np
 
 from ..algebra import as_columns
 from ..contracts import KINDS, HasCheck, Path, Solution, Step, StopInfo, Trials, is_sparse
+from ..data.moments import ALIGNMENTS, GRID, Alignment, ColumnMoments
 from ..data.table import Schema, Table
 from ..errors import InputError
 from ..fitting.procedure import Group
 from ..fitting.training import Model, Scaling
+from .fitted_selector import Adaptation
 
 MOST_LEVELS = 1e7
 MOST_SLOPE = 1e100
@@ -86,7 +88,8 @@ def _is_label(value: Any) -> bool:
 
 def check_attributes(fitted: Mapping[str, Any], names: tuple[str, ...]) -> None:
     """The attributes of a fitted selector."""
-    require(set(fitted) <= set(names) and set(names) - set(fitted) <= {"_sigmoid", "feature_names_in_"}, "its list")
+    optional = {"_sigmoid", "feature_names_in_", "training_", "adaptation_"}
+    require(set(fitted) <= set(names) and set(names) - set(fitted) <= optional, "its list")
     n, labels = check_schema(fitted["columns_"]), fitted["classes_"]
     require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 1, "classes_")
     require(all(_is_label(label) for label in labels.tolist()), "classes_")
@@ -121,6 +124,60 @@ def check_attributes(fitted: Mapping[str, Any], names: tuple[str, ...]) -> None:
         )
         texts(names_in.tolist(), list, "feature_names_in_")
     check_path(fitted["path_"], n)
+    if "training_" in fitted:
+        check_moments(fitted["training_"], fitted["columns_"])
+    if "adaptation_" in fitted:
+        check_adaptation(fitted["adaptation_"], fitted["columns_"])
+
+
+def check_moments(known: Any, schema: Schema) -> None:
+    """The moments of the training columns."""
+    what = "the moments of the columns"
+    require(isinstance(known, ColumnMoments), what)
+    p = _check_columns(known.names, schema, what)
+    numeric = known.numeric
+    require(isinstance(numeric, np.ndarray) and numeric.dtype == np.bool_ and numeric.shape == (p,), what)
+    require(isinstance(known.rows, np.ndarray) and known.rows.ndim == 1 and len(known.rows) > 0, what)
+    s = len(known.rows)
+    floats(known.rows, (s,), what, least=0.0)
+    require(known.rows.sum() > 0, what)
+    for values, least in ((known.count, 0.0), (known.mean, -math.inf), (known.variance, 0.0)):
+        floats(values, (s, p), what, least=least)
+    floats(known.missing, (p,), what, least=0.0)
+    floats(known.quantiles, (GRID, p), what, finite=False)
+    require((np.isfinite(known.quantiles).all(axis=0) | np.isnan(known.quantiles).all(axis=0)).all(), what)
+
+
+def check_adaptation(known: Any, schema: Schema) -> None:
+    """What was changed for a cohort after the fit."""
+    what = "how it was adapted to a cohort"
+    require(isinstance(known, Adaptation), what)
+    texts(known.marks, tuple, what)
+    if (alignment := known.alignment) is None:
+        return
+    require(isinstance(alignment, Alignment) and alignment.how in ALIGNMENTS[1:], what)
+    p = _check_columns(alignment.names, schema, what)
+    for values in (alignment.centre, alignment.middle, alignment.factor):
+        floats(values, (p,), what)
+    kinds = [schema.kind[schema.names.index(name)] for name in alignment.names]
+    level = np.array([kind != "real" for kind in kinds], dtype=bool)  # whose codes are not moved
+    still = (alignment.factor == 1.0) & (alignment.centre == alignment.middle)
+    require(still[level].all(), what)
+    source = alignment.source
+    q = len(source) if isinstance(source, np.ndarray) and source.ndim == 2 else -1
+    require(q in (0, GRID), what)
+    for values in (source, alignment.matched):
+        floats(values, (q, p), what, finite=False)
+    require(q == 0 or np.isnan(source[:, level]).all(), what)
+    whole(alignment.rows, what, 1)
+    require(isinstance(alignment.weighted, str), what)
+
+
+def _check_columns(names: Any, schema: Schema, what: str) -> int:
+    """Names of columns of the table, each once; returns how many there are."""
+    texts(names, tuple, what)
+    require(len(set(names)) == len(names) and set(names) <= set(schema.names), what)
+    return len(names)
 
 
 def check_path(path: Any, n: int) -> None:

@@ -28,6 +28,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..contracts import HasParameters, Path, Solution, Step, StopInfo, Trials, is_sparse
 from ..data.file_access import check_file, file_error, format_path, write_atomic
+from ..data.moments import Alignment, ColumnMoments
 from ..data.table import Schema, Table
 from ..errors import InputError
 from ..fitting.parts import AXES, Smote
@@ -36,7 +37,7 @@ from ..fitting.settings import refuse_model
 from ..fitting.training import Blended, Model, Scaling
 from ..outcomes import ClassDecision
 from ..problem import view_of
-from .fitted_selector import FittedSelector
+from .fitted_selector import Adaptation, FittedSelector
 from .model_checks import check_attributes, check_csc, check_parts, check_view, check_works, floats, require, texts
 from .selector import Blend, SVMSelector
 
@@ -144,6 +145,7 @@ SCALARS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2",
 ATTRIBUTES = (  # of a fitted selector; the others follow from them
     *("columns_", "classes_", "positive_", "path_", "threshold_", "_sign", "_sigmoid", "_weight", "_seed"),
     *("rows_", "notes_", "constant_", "duplicates_", "groups_", "n_features_in_", "feature_names_in_"),
+    *("training_", "adaptation_"),
 )
 # parameters that predictions do not need
 UNREAD = ("criterion", "search", "prefilter", "sampler", "cv", "random_state", "views")
@@ -157,6 +159,7 @@ def _known_types() -> dict[str, type]:
     parts = {f"{room}.{make.__name__}": make for room, make in makers if isinstance(make, type)}
     others: tuple[type, ...] = (
         *(Schema, Table, Scaling, Solution, Step, StopInfo, Path, Trials, Group, Smote, SVMSelector),
+        *(ColumnMoments, Alignment, Adaptation),
     )
     return {**parts, **{part.__name__: part for part in others}}
 

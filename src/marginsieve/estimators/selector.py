@@ -218,6 +218,7 @@ class SVMSelector(Settings, FittedSelector):
                 if hasattr(self, name):
                     setattr(copy, name, getattr(self, name))
             copy.adopt(refitted, self._seed)
+            copy.describe_training(encoded)
             yield copy
 
     @property

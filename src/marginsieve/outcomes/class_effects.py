@@ -179,6 +179,7 @@ def draw_curves(decision: Array, probability: Array | None, positive: BoolArray)
         "precision_recall": _precision_recall(decision, positive),
         "calibration": None if probability is None else _calibration(probability, positive),
         "brier": None if probability is None else float(np.mean((probability - positive) ** 2)),
+        "decision": None if probability is None else _net_benefit(probability, positive),
     }
 
 
@@ -219,6 +220,16 @@ def _precision_recall(decision: Array, positive: BoolArray) -> dict[str, Any]:
         recall, precision = hits[1:] / hits[-1], hits[1:] / (hits[1:] + misses[1:])
         curves.append(precision[np.searchsorted(recall, grid - 1e-12)])
     return {"x": grid.tolist(), "y": np.mean(curves, axis=0).tolist(), "chance": float(positive.mean())}
+
+
+def _net_benefit(probability: Array, positive: BoolArray) -> dict[str, list[float]]:
+    """The share of true positives less that of false ones times the odds of the threshold; calling all beside it."""
+    grid = np.linspace(0.01, 0.99, 50)
+    rate, odds = float(positive.mean()), grid / (1.0 - grid)
+    called = probability[:, None, :] >= grid[:, None]
+    hits, misses = ((called & side).mean(axis=(0, 2)) for side in (positive, ~positive))
+    everybody = rate - (1.0 - rate) * odds
+    return {"x": grid.tolist(), "y": (hits - misses * odds).tolist(), "all": everybody.tolist()}
 
 
 def _calibration(probability: Array, positive: BoolArray) -> list[dict[str, float]]:

@@ -29,8 +29,10 @@ from ..contracts import (
 from ..data.cells import is_numeral
 from ..errors import InputError, cost_number, listing, many, shown_value, truth_value
 from .class_effects import confusion, describe_feature, draw_curves
+from .recalibration import move_cut, recalibrate
 from .scores import (
     CLASS_METRICS,
+    auc_variance,
     balanced_accuracy,
     balanced_threshold,
     cost_threshold,
@@ -40,7 +42,17 @@ from .scores import (
     ranking_aucs,
     rooms_of,
 )
-from .target import FoldLimit, Splits, Target, read_groups, read_labels, read_weight, unit_name, units_per_stratum
+from .target import (
+    FoldLimit,
+    Splits,
+    Target,
+    plain_labels,
+    read_groups,
+    read_labels,
+    read_weight,
+    unit_name,
+    units_per_stratum,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -562,6 +574,32 @@ class ClassTarget(Target):
         """For each score 4 u (1 - u), u from 0 at chance to 1 at no error."""
         return rooms_of(values, self.codes, self._code)
 
+    # -- other cohorts ------------------------------------------------------------------------------------------------
+
+    @property
+    def stratum_names(self) -> tuple[str, ...]:
+        """The classes."""
+        return tuple(str(label) for label in self.classes)
+
+    @property
+    def forecast_by(self) -> str | None:
+        """The AUC of two classes."""
+        return "auc" if self.binary else None
+
+    def forecast_variance(self, value: float, counts: Sequence[int]) -> float:
+        """That of an AUC (Hanley and McNeil, 1982)."""
+        return auc_variance(value, counts[self._code], counts[1 - self._code])
+
+    def read_counts(self, parts: Sequence[int]) -> tuple[int, ...]:
+        """Of two classes that of interest comes first, as in 30+50."""
+        counts = super().read_counts(parts)
+        return counts[::-1] if self.binary and self._code == 1 else counts
+
+    def describe_counts(self, counts: Sequence[int]) -> str:
+        """Rows of each class, that of interest first."""
+        order = [self._code, *(code for code in range(len(self.classes)) if code != self._code)]
+        return " and ".join(f"{counts[code]:,} {self.classes[code]}" for code in order)
+
     # -- words --------------------------------------------------------------------------------------------------------
 
     @property
@@ -704,6 +742,57 @@ class ClassDecision:
     def at_margin(self) -> ClassDecision:
         """The same without a threshold or probabilities."""
         return replace(self, threshold=0.0, sigmoid=None)
+
+    def stratum_shares(self, share: float) -> Array | None:
+        """(2,) the shares of two classes of which that of interest has this one."""
+        if len(self.classes) != 2:
+            return None
+        return np.where(np.arange(2) == self.positive, share, 1.0 - share)
+
+    def read_new(self, y: Any, outcome: Classes) -> ClassTarget:
+        """Labels of a new cohort, in which classes may be missing; a label that the model does not know is refused.
+
+        A label is known by its value, or as text: files may give the number 1 for the text "1".
+        """
+        labels = list(plain_labels(y))
+        known = {label: code for code, label in reversed(list(enumerate(self.classes.tolist())))}
+        by_text = {str(label): code for label, code in known.items()}
+        codes = [known.get(label, by_text.get(str(label).strip(), -1)) for label in labels]
+        if new := sorted({str(label) for label, code in zip(labels, codes, strict=True) if code < 0}):
+            raise InputError(f"the cohort has {listing(new)}; the model knows {listing(self.classes.tolist())}")
+        return ClassTarget(
+            np.ones(len(codes)), None, self.classes, np.array(codes, dtype=np.intp), outcome, self.positive
+        )
+
+    def recalibrate(
+        self, raw: Array, target: ClassTarget, aligned: bool, m: int | None = None
+    ) -> tuple[ClassDecision, str]:
+        """With probabilities that are fitted to these rows, whose values (rows, 1) the machine gave; m decides how."""
+        if self.sigmoid is None or len(self.classes) != 2:
+            raise InputError("recalibrate is for models of two classes with probabilities (probability=True)")
+        if not target.complete:
+            raise InputError("recalibrate needs rows of both classes")
+        intercept, slope, how = recalibrate(self._log_odds(raw), target.codes == self.positive, aligned, m)
+        return replace(self, sigmoid=slope * self.sigmoid + [0.0, self.sign * intercept]), how
+
+    def _log_odds(self, raw: Array) -> Array:
+        """(rows,) log odds of the class of interest."""
+        assert self.sigmoid is not None
+        slope, offset = self.sigmoid[0]
+        return np.asarray(self.sign * (slope * self.values(raw) + offset))
+
+    def move_cut(self, raw: Array, target: ClassTarget, rule: str, share: float | None) -> tuple[ClassDecision, str]:
+        """With the cut moved, and the probabilities as they were."""
+        if len(self.classes) != 2:
+            raise InputError(f"cut is {rule!r}, and the model does not predict two classes: leave it out")
+        value = self.sign * self.values(raw)
+        z = None if self.sigmoid is None else self._log_odds(raw)
+        by, how = move_cut(value, z, target.codes == self.positive, rule, share)
+        moved = replace(self, threshold=self.threshold + by)
+        if self.sigmoid is not None:
+            offset = self.sigmoid[:, 1] + self.sigmoid[:, 0] * self.sign * by
+            moved = replace(moved, sigmoid=np.column_stack([self.sigmoid[:, 0], offset]))
+        return moved, how
 
     def attributes(self) -> dict[str, Any]:
         """Attributes of the fitted selector."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 import numpy as np
-from scipy import optimize
+from scipy import optimize, special
 
 from ..contracts import Array, BoolArray, IntArray, Predictions, Score, ScoreInfo
 from ..solvers.execution import jit
@@ -97,9 +97,19 @@ CLASS_METRICS = {
         factors=(0.95, 1.55, 0.02, 0.0),
         difference=(0.95, 0.95, 0.06, 0.06),
     ),
-    "pr_auc": ScoreInfo("PR-AUC", compared=True, factors=(1.0, 1.55, 0.01, 0.04), difference=(1.36, 1.36, 0.0, 0.0)),
+    "pr_auc": ScoreInfo(
+        "PR-AUC",
+        compared=True,
+        factors=(1.0, 1.55, 0.01, 0.04),
+        difference=(1.36, 1.36, 0.0, 0.0),
+        varies_with_mix=True,
+    ),
     "accuracy": ScoreInfo(
-        "accuracy", compared=True, factors=(0.95, 1.55, 0.03, 0.0), difference=(1.05, 1.05, 0.03, 0.03)
+        "accuracy",
+        compared=True,
+        factors=(0.95, 1.55, 0.03, 0.0),
+        difference=(1.05, 1.05, 0.03, 0.03),
+        varies_with_mix=True,
     ),
     "brier": ScoreInfo(
         "Brier score",
@@ -108,7 +118,13 @@ CLASS_METRICS = {
         difference=(1.62, 1.62, 0.0, 0.0),
         share=False,
         higher_is_better=False,
+        varies_with_mix=True,
     ),
+    "ppv": ScoreInfo("positive predictive value", short="PPV", varies_with_mix=True),
+    "npv": ScoreInfo("negative predictive value", short="NPV", varies_with_mix=True),
+    "net_benefit": ScoreInfo("net benefit at the cut", short="net benefit", scale="plain", varies_with_mix=True),
+    "calibration_slope": ScoreInfo("calibration slope", scale="plain", share=False),
+    "calibration_intercept": ScoreInfo("calibration intercept", scale="plain", share=False, varies_with_mix=True),
 }
 #: what each metric is called, in words
 METRICS = {name: metric.title for name, metric in CLASS_METRICS.items()}
@@ -144,6 +160,15 @@ def linearise_scores(truth: IntArray, predictions: Predictions, positive: int) -
         if predictions.probability is not None:
             wrong = (predictions.probability - hit) ** 2
             out["brier"] = float(wrong.mean()), _by_class((wrong - wrong.mean()) / len(truth), side.values())
+            out |= _calibration(log_odds(predictions.probability), hit)
+            odds = _odds_at_cut(predictions.decision, log_odds(predictions.probability), fold)
+            gain = (predictions.predicted == positive) * np.where(hit, 1.0, -odds)
+            out["net_benefit"] = float(gain.mean()), _by_class((gain - gain.mean()) / len(truth), side.values())
+        for name, code in (("ppv", positive), ("npv", negative)):
+            called = predictions.predicted == code
+            if called.any():  # of none called so there is no share
+                value = float(side[code][called].mean())
+                out[name] = value, _by_class(called * (side[code] - value) / called.sum(), side.values())
     share = {code: float(rows.mean()) for code, rows in side.items()}
     out["accuracy"] = float(right.mean()), np.sum([share[code] * added[code] for code in side], axis=0)
     return {name: Score(*pair) for name, pair in out.items()}
@@ -179,6 +204,14 @@ def _auc(decision: Array, positive: BoolArray, fold: IntArray) -> tuple[float, A
     return value, _by_class((won - value * against) / pairs, (positive, ~positive))
 
 
+def auc_variance(area: float, positives: int, others: int) -> float:
+    """The variance of an AUC of this size on so many rows of each class (Hanley and McNeil, 1982)."""
+    by_one, by_two = area / (2.0 - area), 2.0 * area * area / (1.0 + area)
+    spread = area * (1.0 - area) + (positives - 1) * (by_one - area * area)
+    spread += (others - 1) * (by_two - area * area)
+    return float(spread / max(positives * others, 1))
+
+
 def _average_precision(decision: Array, positive: BoolArray) -> tuple[float, Array]:
     """Area under the precision-recall steps."""
     order = np.argsort(-decision, kind="stable")
@@ -200,6 +233,110 @@ def _average_precision(decision: Array, positive: BoolArray) -> tuple[float, Arr
     influence = np.empty(len(value))
     influence[order] = grown
     return area, _by_class(influence, (positive, ~positive))
+
+
+MOST_STEPS = 200  # of Fisher's scoring, halved ones too
+MOST_ODDS = 30.0  # of log odds: a probability of 0 or 1 has none
+
+
+def log_odds(probability: Array) -> Array:
+    """log(p / (1 - p)), within +-30."""
+    low = special.expit(-MOST_ODDS)
+    return np.asarray(special.logit(np.clip(probability, low, 1.0 - low)))
+
+
+def fit_calibration(z: Array, positive: BoolArray, prior: tuple[float, float] | None = None) -> tuple[float, float]:
+    """(a, b) of P(positive) = 1 / (1 + exp(-(a + b z))) by likelihood.
+
+    `prior` is the mean and the variance of a normal prior of b, of variance 0 where b is given; without one the
+    likelihood has Jeffreys' prior (Firth), so that it has a maximum where z tells the classes apart. The maximum is
+    looked for on standardised z, where no step is long.
+    """
+    mean, unit = float(z.mean()), float(z.std())
+    if prior is not None and prior[1] == 0.0:
+        return _fit_intercept(z * prior[0], positive), prior[0]
+    if unit < 1e-9:
+        return _fit_intercept(z, positive), 1.0
+    x = np.column_stack([np.ones(len(z)), (z - mean) / unit])
+
+    share = (positive.sum() + 0.5) / (len(z) + 1.0)
+    theta = np.array([special.logit(share), 0.0])
+    loss, step = _penalise(x, positive, theta, unit, prior)
+    for _ in range(MOST_STEPS):
+        if float(np.abs(step).max()) < 1e-9:
+            break
+        new_loss, new_step = _penalise(x, positive, theta + step, unit, prior)
+        if new_loss <= loss + 1e-12 * abs(loss):
+            theta, loss, step = theta + step, new_loss, new_step
+        else:
+            step = 0.5 * step
+    intercept, slope = theta
+    return float(intercept - slope * mean / unit), float(slope / unit)
+
+
+def _penalise(
+    x: Array, positive: BoolArray, theta: Array, unit: float, prior: tuple[float, float] | None
+) -> tuple[float, Array]:
+    """Minus the penalised log likelihood of standardised rows x (m, 2), and the step of Fisher's scoring."""
+    t = x @ theta
+    p = special.expit(t)
+    mass = p * (1.0 - p)
+    information = (x * mass[:, None]).T @ x + 1e-12 * np.eye(2)
+    loss, residual = float(np.logaddexp(0.0, t).sum() - t[positive].sum()), positive - p
+    if prior is None:
+        inverse = np.linalg.inv(information)
+        residual = residual + mass * np.einsum("ij,jk,ik->i", x, inverse, x) * (0.5 - p)
+        return loss - 0.5 * float(np.linalg.slogdet(information)[1]), inverse @ (x.T @ residual)
+    away, gradient = theta[1] / unit - prior[0], x.T @ residual
+    gradient[1] -= away / prior[1] / unit
+    information[1, 1] += 1.0 / prior[1] / unit**2
+    return loss + 0.5 * float(away) ** 2 / prior[1], np.asarray(
+        np.linalg.solve(information, gradient), dtype=np.float64
+    )
+
+
+def _fit_intercept(z: Array, positive: BoolArray) -> float:
+    """a of P(positive) = 1 / (1 + exp(-(a + z))), half a row of each class added; the likelihood is concave in it."""
+    count, m = float(positive.sum()), len(z)
+
+    def excess(a: float) -> float:
+        return float(special.expit(a + z).sum()) - count + special.expit(a + float(z.mean())) - 0.5
+
+    reach = float(np.abs(z).max()) + np.log(4.0 * m + 4.0)
+    return float(optimize.brentq(excess, -reach - 5.0, reach + 5.0))
+
+
+def _calibration(z: Array, positive: BoolArray) -> dict[str, tuple[float, Array]]:
+    """The slope of the outcomes in the log odds z, and their intercept where the slope is 1; no slope of one value."""
+    sides, out = (positive, ~positive), dict[str, tuple[float, Array]]()
+    intercept, _ = fit_calibration(z, positive, prior=(1.0, 0.0))
+    p = special.expit(intercept + z)
+    if np.ptp(z) > 1e-9:
+        theta = fit_calibration(z, positive)
+        x = np.column_stack([np.ones(len(z)), z])
+        fit = special.expit(x @ theta)
+        information = (x * (fit * (1.0 - fit))[:, None]).T @ x
+        added = np.linalg.solve(
+            information + 1e-12 * np.trace(information) * np.eye(2), (x * (positive - fit)[:, None]).T
+        )
+        out["calibration_slope"] = theta[1], _by_class(added[1], sides)
+    out["calibration_intercept"] = intercept, _by_class((positive - p) / max(float(p @ (1.0 - p)), 1e-12), sides)
+    return out
+
+
+def _odds_at_cut(decision: Array, z: Array, fold: IntArray) -> Array:
+    """(m,) the odds that the probability has where a row's decision value is cut; z are the log odds, linear in it."""
+    out = np.empty(len(z))
+    for k in np.unique(fold):
+        rows = fold == k
+        value, inside = decision[rows], np.abs(z[rows]) < MOST_ODDS - 1.0
+        at = 0.0
+        if inside.sum() > 1 and np.ptp(value[inside]) > 0:
+            f, odds = value[inside], z[rows][inside]
+            slope = float((f - f.mean()) @ (odds - odds.mean()) / ((f - f.mean()) ** 2).sum())
+            at = float(odds.mean() - slope * f.mean())
+        out[rows] = np.exp(np.clip(at, -MOST_ODDS, MOST_ODDS))
+    return out
 
 
 # -- thresholds and probabilities -------------------------------------------------------------------------------------

@@ -634,6 +634,36 @@ class Target(ABC):
         """For each score 4 u (1 - u), u from 0 at chance to 1 at no error: where training rows matter most."""
         return dict.fromkeys(values, 0.0)
 
+    # -- other cohorts -----------------------------------------------------------------------------------------
+
+    @property
+    def stratum_names(self) -> tuple[str, ...]:
+        """What the strata are called, by code."""
+        return ("all rows",)
+
+    @property
+    def forecast_by(self) -> str | None:
+        """The score whose value on another cohort can be forecast; None where there is none."""
+        return None
+
+    def forecast_variance(self, value: float, counts: Sequence[int]) -> float:
+        """The variance that this score has on a cohort with so many rows of each stratum, where it is `value` on
+        average."""
+        raise NotImplementedError
+
+    def read_counts(self, parts: Sequence[int]) -> tuple[int, ...]:
+        """Rows of each stratum, from numbers as a user gives them; refuses another count of numbers."""
+        if len(parts) != len(self.row_counts):
+            known = len(self.row_counts)
+            raise InputError(
+                f"a cohort is {'+'.join(map(str, parts))}; it takes {known} numbers of rows, with + between"
+            )
+        return tuple(parts)
+
+    def describe_counts(self, counts: Sequence[int]) -> str:
+        """Such a cohort in words."""
+        return f"{sum(counts):,} rows"
+
     # -- words -------------------------------------------------------------------------------------------------
 
     @abstractmethod

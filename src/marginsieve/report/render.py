@@ -66,17 +66,13 @@ def render(result: dict[str, Any]) -> str:
 
 
 def _page(result: dict[str, Any]) -> str:
-    script = _part("report.js")
     values: dict[str, Any] = {
         "r": result,
-        "style": Markup(_part("report.css")),
-        "script": Markup(script),
-        "digest": base64.b64encode(hashlib.sha256(script.encode()).digest()).decode(),
         "styles": {method["title"]: _style(k, method) for k, method in enumerate(result["methods"])},
         "sizes_chart": sizes_chart(result),
         "roc_chart": _two_lines(result, "roc", "false positive rate", "true positive rate"),
         "pr_chart": _two_lines(result, "precision_recall", "recall", "precision"),
-        "calibration_chart": _calibration_chart(result),
+        "calibration_chart": calibration_chart(result["curves"]["main"]),
         "floor": _floor(result),
         "reach": _reach(result),
     }
@@ -84,7 +80,7 @@ def _page(result: dict[str, Any]) -> str:
     sections = shipped_sections().values() if "aggregated" in result else sections_in_order()
     known = [(section, _draw(section, values)) for section in sorted(sections, key=lambda section: section.place)]
     values["sections"] = [(section, html) for section, html in known if html]
-    return str(_environment().get_template("report.html").render(values))
+    return page_of("report.html", values)
 
 
 def _draw(section: Section, values: dict[str, Any]) -> Markup | None:
@@ -95,11 +91,23 @@ def _draw(section: Section, values: dict[str, Any]) -> Markup | None:
     return Markup(html) if html else None
 
 
+def page_of(template: str, values: dict[str, Any]) -> str:
+    """A page of this template, with the style and the script of the report."""
+    script = _part("report.js")
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    shared = {"style": Markup(_part("report.css")), "script": Markup(script), "digest": digest}
+    return str(_environment().get_template(template).render({**shared, **values}))
+
+
 def render_in_notebook(result: dict[str, Any]) -> str:
     """The page inside a frame of its own, so that its style does not touch the notebook's."""
-    page = escape(render(result))
+    return in_frame(render(result), "marginsieve report")
+
+
+def in_frame(page: str, title: str) -> str:
+    """A page inside a frame."""
     style = "width:100%;height:48em;border:1px solid #8888;border-radius:6px"
-    return f'<iframe title="marginsieve report" sandbox="allow-scripts" style="{style}" srcdoc="{page}"></iframe>'
+    return f'<iframe title="{title}" sandbox="allow-scripts" style="{style}" srcdoc="{escape(page)}"></iframe>'
 
 
 @cache
@@ -225,18 +233,17 @@ def _two_lines(result: dict[str, Any], what: str, x: str, y: str) -> Markup | No
     return chart.svg()
 
 
-def _calibration_chart(result: dict[str, Any]) -> Markup | None:
+def calibration_chart(curve: dict[str, Any] | None, style: str = "s0") -> Markup | None:
     """Observed shares by predicted probability."""
-    curve = result["curves"]["main"]
     if curve is None or curve["calibration"] is None:
         return None
     title = "Observed share against predicted probability"
     chart = _shares_chart(title, "predicted probability", "observed share")
     chart.line([0, 1], [0, 1], "chance", "perfect calibration")
     bins = curve["calibration"]
-    chart.line([b["predicted"] for b in bins], [b["observed"] for b in bins], "s0")
+    chart.line([b["predicted"] for b in bins], [b["observed"] for b in bins], style)
     for b in bins:
-        chart.interval(b["predicted"], b["low"], b["high"], "s0")
+        chart.interval(b["predicted"], b["low"], b["high"], style)
         values = f"predicted {b['predicted']:.2f}, observed {b['observed']:.2f} ({b['low']:.2f} to {b['high']:.2f})"
-        chart.mark(b["predicted"], b["observed"], "s0", "circle", values)
+        chart.mark(b["predicted"], b["observed"], style, "circle", values)
     return chart.svg()

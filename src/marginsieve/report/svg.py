@@ -182,3 +182,49 @@ def _decades(low: float, high: float) -> list[float]:
     values = [unit * 10**power for power in range(9) for unit in units]
     inside = [float(value) for value in values if low <= value <= high]
     return inside or [low, high]
+
+
+@dataclass(frozen=True)
+class IntervalRow:
+    """A row of a chart of intervals: a label, a value with its ends, a style."""
+
+    label: str
+    value: float | None
+    low: float | None
+    high: float | None
+    style: str
+    shape: str = "circle"
+
+
+def interval_rows(title: str, rows: Sequence[IntervalRow], x_label: str, reference: float | None = None) -> Markup:
+    """Intervals below each other on one axis of shares, with what they are to the left; a promise or a forest plot."""
+    known = [end for row in rows for end in (row.low, row.value, row.high) if end is not None]
+    floor = max(0.0, min([0.5, *(math.floor(end * 10) / 10 for end in known)]))
+    left, width, top, step = 210, 640, 12, 26
+    height = top + step * len(rows) + 44
+    place: Callable[[float], float] = lambda v: (  # noqa: E731
+        left + (width - left - 20) * (min(max(v, floor), 1.0) - floor) / (1.0 - floor)
+    )
+    bottom = top + step * len(rows)
+    out = []
+    for value in _ticks(floor, 1.0):
+        out.append(f'<path class="grid" d="M{place(value):.1f} {top}V{bottom}"/>')
+        out.append(f'<text class="tick" x="{place(value):.1f}" y="{bottom + 16}" text-anchor="middle">{value:g}</text>')
+    if reference is not None:
+        out.append(f'<path class="rule" d="M{place(reference):.1f} {top}V{bottom}"/>')
+    for k, row in enumerate(rows):
+        y = top + step * (k + 0.5)
+        out.append(f'<text class="label" x="{left - 12}" y="{y + 4:.1f}" text-anchor="end">{escape(row.label)}</text>')
+        if row.low is not None and row.high is not None:
+            ends = _title(f"{row.label}: {row.low:.3f} to {row.high:.3f}")
+            line = (
+                f'<path class="line {row.style}" d="M{place(row.low):.1f} {y:.1f}H{place(row.high):.1f}">{ends}</path>'
+            )
+            out.append(line)
+        if row.value is not None:
+            text = f"{row.label}: {row.value:.3f}"
+            out.append(_mark(place(row.value), y, row.style, row.shape, text, 4.5))
+    middle = (left + width - 20) / 2
+    out.append(f'<text class="label" x="{middle:.1f}" y="{height - 8}" text-anchor="middle">{escape(x_label)}</text>')
+    head = f'<svg class="chart" viewBox="0 0 {width} {height}" role="img">'
+    return Markup(f"{head}{_title(title)}{''.join(out)}</svg>")

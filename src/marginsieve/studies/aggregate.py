@@ -16,12 +16,12 @@ FEWEST = 10  # rows of a class below which its quartiles would be values of sing
 FEWEST_OF_LEVEL = 5  # rows of a class with a level, unless there are none
 ANALYSES = (
     *("evidence", "shuffled-study", "effects", "false-share", "substitutes", "other-lists", "costs", "references"),
-    "boosted-trees",
+    *("boosted-trees", "forecast", "sites"),
 )
 #: whose sentences hold counts and names of columns alone
 FINDINGS = (
     *("copy", "leak", "before", "groups", "equal rows", "torn rows", "few", "gaps", "id", "counts", "unstable", "wide"),
-    *("long", "short", "other", "false", "longer", "outside"),
+    *("long", "short", "other", "false", "longer", "outside", "site", "transfer", "confounded"),
 )
 
 

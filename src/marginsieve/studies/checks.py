@@ -42,6 +42,7 @@ CHECKS = {
     "ragged": Check("MS120", "rows with too few or too many fields"),
     "empty": Check("MS121", "empty columns"),
     "marks": Check("MS122", "words that were read as empty cells"),
+    "site": Check("MS123", "columns that look like a site or a batch"),
     "unstable": Check("MS201", "an unstable list"),
     "wide": Check("MS202", "a wide interval"),
     "long": Check("MS203", "a list longer than in any fold"),
@@ -54,7 +55,9 @@ CHECKS = {
     "remark": Check("MS210", "a remark of the method"),
     "analysis": Check("MS211", "a doubt of an analysis"),
     "outside": Check("MS212", "columns that folds choose often and the list is without"),
-    "minutes": Check("MS213", "a study made smaller by its minutes"),
+    "transfer": Check("MS213", "worse at sites that were left out"),
+    "confounded": Check("MS214", "sites go with the outcome"),
+    "minutes": Check("MS215", "a study made smaller by its minutes"),
 }
 
 

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-import csv
 import hashlib
 import json
 import os
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..data.cells import inert
+from ..data.cells import csv_of
 from ..data.file_access import check_file, create_file, file_error, format_path, temporary_name, write_atomic
 from ..engine.store import FILE, add_published, claim, publish, read_mark
 from ..errors import InputError, shown_value
 from ..estimators.fitted_selector import FittedSelector
-from ..estimators.persistence import NAME, to_bytes
+from ..estimators.persistence import NAME, load, to_bytes
 from ..report.render import SCHEMA
+from .analyses.missing_blocks import absent_block
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -35,12 +35,13 @@ HEADER = 4096  # bytes within which our own pages and tables are known
 GENERATOR = b'<meta name="generator" content="marginsieve '
 
 
-def check_folder(out: Path, table: Path | None = None) -> None:
+def check_folder(out: Path, table: Path | None = None, models: Sequence[str] = ()) -> None:
     """Make the folder ours before the work is done; refuse one with files that we did not write.
 
-    `table`: the AnnData file that `write_back` is to copy.
+    `table`: the AnnData file that `write_back` is to copy; `models`: further model files.
     """
-    claim(out, "study", (*WRITTEN, *([] if table is None else [copy_name(table, out)])), (FILE,))
+    names = dict.fromkeys((*WRITTEN, *models, *([] if table is None else [copy_name(table, out)])))
+    claim(out, "study", tuple(names), (FILE,))
 
 
 def model_files(models: Mapping[str, FittedSelector | None]) -> dict[str, bytes | InputError]:
@@ -79,7 +80,8 @@ def write_study(
     files["report.html"] = _bytes(page)
     files["result.json"] = (json.dumps(result, indent=2, allow_nan=False) + "\n").encode()
     try:
-        publish(out, "study", files, [name for name in WRITTEN if name not in files])
+        earlier = [path.name for path in out.glob("model-without-*.marginsieve")]
+        publish(out, "study", files, [name for name in (*WRITTEN, *earlier) if name not in files])
     except OSError as error:
         raise file_error(error, f"the folder {format_path(out)} cannot be written to") from error
     names = ("result.json", *tables, *models, "methods.txt", "report.html")
@@ -116,18 +118,42 @@ def current_result(folder: Path) -> dict[str, Any]:
     return result
 
 
+def model_and_promise(
+    path: Path, longer: bool, columns: Iterable[str] | None = None
+) -> tuple[dict[str, Any] | None, FittedSelector]:
+    """The model of a result folder and what the study says of it; of a model file alone, and no result.
+
+    For a table of these columns that lacks a block: the model without that block.
+    """
+    if not path.is_dir():
+        return None, load(path)
+    result = current_result(path)
+    if columns is not None and not longer:
+        return result, _model_for(path, result, columns)
+    if longer and not (path / LONG_NAME).exists():
+        raise InputError(f"{format_path(path)} has no {LONG_NAME}: this study has one list; leave out --long")
+    return result, load(path / (LONG_NAME if longer else NAME))
+
+
+def _model_for(folder: Path, result: dict[str, Any], columns: Iterable[str]) -> FittedSelector:
+    """The model of a folder that suits a table of these columns."""
+    model = load(folder / NAME)
+    row = absent_block(columns, [str(name) for name in model.get_feature_names_out()], result)
+    return model if row is None else load(folder / row["model"])
+
+
+def target_beside(model: Path) -> str | None:
+    """The column that held the outcome, by the result of the study in the folder of a model; None without one."""
+    folder = model if model.is_dir() else model.parent
+    try:
+        return str(read_result(folder)["table"]["target"])
+    except (InputError, OSError, LookupError, TypeError):
+        return None
+
+
 def write_csv(frame: pd.DataFrame, path: Path) -> None:
     """A table as CSV in which no cell is a formula."""
     write_text(path, csv_of(frame))
-
-
-def csv_of(frame: pd.DataFrame) -> str:
-    """A table as CSV; text that a spreadsheet could run, at its start or after a break, gets an apostrophe in front."""
-    safe = frame.rename(columns=inert)
-    for name, column in safe.items():
-        if column.dtype.kind not in "biufc":
-            safe[name] = column.map(inert)
-    return str(safe.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n"))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from ..data.cells import are_numbers, is_text
 from ..errors import listing, many, shown_value
 from ..outcomes.target import units_per_stratum
 from .checks import Finding
-from .target_column import named_after_outcome
+from .target_column import named_after_outcome, plain_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -32,6 +33,39 @@ def table_findings(X: pd.DataFrame, y: Any, groups: Any = None) -> list[Finding]
 
     stratum = np.zeros(len(X), dtype=np.intp) if y is None else np.asarray(pd.factorize(y)[0], dtype=np.intp)
     return [*([] if y is None else _few(stratum, groups)), *_equal_rows(X, stratum), *_gaps(X), *_text(X)]
+
+
+SITE = re.compile(
+    r"(^|_)(site|sites|batch|plate|center|centre|hospital|clinic|laborator(y|ies)|lab|scanner|institut(e|ion)|"
+    r"processing_date|scan_date|run_date|run|lane|slide|cohort|study|study_name|tissue_source_site|platform)"
+    r"(_?(id|no|nr|number|name|code))?$"
+)
+MOST_SITES = 0.2  # of the rows: a column with more values does not tell sites
+
+
+def find_sites(X: pd.DataFrame, y: Any) -> list[Finding]:
+    """Columns that look like a site or a batch: an alarm where they go with the outcome."""
+    findings = []
+    for name in [name for name in X.columns if SITE.search(plain_name(name))]:
+        cells = X[name].dropna()
+        count = cells.nunique()
+        if not 2 <= count <= max(MOST_SITES * len(X), 2) or (X[name].dtype.kind == "f" and (cells % 1 != 0).any()):
+            continue
+        known, shown = "alarm" if _goes_with(X[name], y) else "note", shown_value(str(name))
+        text = f"{shown} looks like a site or a batch ({count} values)"
+        text += " and goes with the outcome" if known == "alarm" else ""
+        findings.append(Finding("site", known, f"{text}: name it (--site), and whole sites are left out", (str(name),)))
+    return findings
+
+
+def _goes_with(column: pd.Series, y: Any) -> bool:
+    """Whether the shares of the outcomes differ between the values of a column, p < .01 by chi-squared."""
+    import pandas as pd
+
+    if y is None:
+        return False
+    counts = pd.crosstab(column.reset_index(drop=True), pd.Series(np.asarray(y)))
+    return min(counts.shape) > 1 and float(stats.chi2_contingency(counts).pvalue) < 0.01
 
 
 def find_leaks(X: pd.DataFrame, y: Any) -> list[Finding]:

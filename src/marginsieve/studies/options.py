@@ -37,6 +37,7 @@ MOST_COUNT = 100_000  # subsamples, shuffles, lists and folds
 MOST_MINUTES = 1e7
 INTERVALS = ("simple", "nested")
 LABELS = ("fallible", "certain")
+CORRECTIONS = ("location-scale",)
 SWITCHES = ("suspects", "references", "substitutes")  # were options of their own, on or off
 
 P = ParamSpec("P")
@@ -121,6 +122,21 @@ def read_prefilter_text(text: str) -> tuple[str, int] | None:
     return name.strip(), int(count)
 
 
+def read_size(text: str) -> tuple[int, ...]:
+    """Rows of a cohort, by stratum, as in 30+50."""
+    parts = [part.strip() for part in text.split("+")]
+    if not all(part.isdecimal() and len(part) <= 9 and int(part) > 0 for part in parts):
+        raise InputError(f"study: next_cohort is {shown_value(text)}; it must be numbers of rows such as 30+50")
+    return tuple(map(int, parts))
+
+
+def check_sizes(name: str, value: Any) -> None:
+    """Refuse sizes of cohorts that are none."""
+    check_names(name, value)
+    for text in value:
+        read_size(text)
+
+
 # -- the options ------------------------------------------------------------------------------------------------------
 
 
@@ -159,6 +175,30 @@ class StudyOptions:
         "of a split.",
         kind="array-like of shape (n_samples,) or None",
         decides=False,  # a part of the table, which is known by its fingerprint
+    )
+    site: Any = option(
+        None,
+        "Where each row was measured, on the command line a column such as a hospital, batch or study: whole sites are "
+        "left out beside the folds, and two alarms say whether sites pass for signal. The column is no feature.",
+        kind="array-like of shape (n_samples,) or None",
+        decides=False,
+    )
+    site_correction: str | None = option(
+        None,
+        "location-scale: score the main method too with each site's columns brought to one mean and deviation, without "
+        "outcomes. The model itself stays as it is.",
+        kind='"location-scale" or None',
+        check=must_be(lambda value: value in CORRECTIONS, f"one of {listing(CORRECTIONS)}"),
+        decides=False,
+    )
+    blocks: Any = option(
+        (),
+        "Blocks of columns that may be missing elsewhere: prefixes of their names, such as mrna_,protein_, or a "
+        "mapping of columns to blocks (on the command line a table of two columns). For each block of the list there "
+        "is a model without it.",
+        kind="sequence of prefixes, or mapping of column to block",
+        check=lambda name, value: isinstance(value, Mapping) or check_names(name, value),
+        decides=False,
     )
     ids: Sequence[str] | None = option(
         None,
@@ -264,6 +304,13 @@ class StudyOptions:
         check=must_be(lambda value: isinstance(value, Mapping), "a mapping of columns to numbers"),
         old="--costs",
     )
+    next_cohort: Sequence[str] = option(
+        (),
+        "Sizes of cohorts for which the score is forecast, such as 30+50 (the class of interest first); by default "
+        "that of the table.",
+        check=check_sizes,
+        decides=False,  # of the folds nothing
+    )
     random_state: int = option(
         0,
         "Seed; the result depends on it alone, not on the number of workers.",
@@ -323,7 +370,7 @@ class StudyOptions:
         for entry in fields(self):
             value, several = (
                 getattr(self, entry.name),
-                entry.name in ("ids", "keep", "drop", "include", "mute", "with_", "without"),
+                entry.name in ("ids", "keep", "drop", "include", "mute", "with_", "without", "next_cohort", "blocks"),
             )
             if isinstance(value, list) or (several and isinstance(value, str)):
                 object.__setattr__(self, entry.name, (value,) if isinstance(value, str) else tuple(value))
@@ -338,12 +385,18 @@ class StudyOptions:
             raise InputError(f"study: with_ and without both name {both[0]!r}: leave one out")
         if self.false_share is not None and self.n_features_to_select is not None:
             raise InputError("false_share and n_features_to_select were both given: leave one out")
+        if self.site_correction is not None and self.site is None:
+            raise InputError("site_correction was given and no site: name the column of the sites")
+
+    def cohort_sizes(self) -> list[tuple[int, ...]]:
+        """Rows of the cohorts for which the score is forecast."""
+        return [read_size(text) for text in self.next_cohort]
 
     def record(self) -> dict[str, Any]:
         """The options by name, as result.json has them and `--options` reads them."""
         named = {entry.name: getattr(self, entry.name) for entry in fields(self) if info_of(entry).recorded}
         label = self.positive
-        return named | {"groups": None, "positive": None if label is None else str(label)}
+        return named | {"groups": None, "site": None, "positive": None if label is None else str(label)}
 
     def key(self) -> list[tuple[str, Any]]:
         """What decides the result: a study with the same key and table is the same study."""

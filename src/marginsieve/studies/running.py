@@ -23,7 +23,9 @@ from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Target
 from ..report import charts
 from ..report.render import render, render_in_notebook
+from ..validation import Validation, validate
 from .analyses.costs import CheapList
+from .analyses.missing_blocks import model_for, model_name
 from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
 from .analysis import ANALYSES, AnalysisResult, Shape, StudyRun, load_analyses
@@ -101,6 +103,8 @@ class Study:
         Selector of the main method, fitted on all rows: the short list's.
     long_model : SVMSelector, Blend or None
         That of the longer list; None where the number of features was given or chosen by the method.
+    models_without : dict of str to model
+        For each block of columns that was named, and that the list needs, the model of the other columns.
     features : DataFrame
         Every feature by rank.
     predictions : DataFrame
@@ -152,6 +156,12 @@ class Study:
         return longer.selector.moved_to(places)
 
     @property
+    def models_without(self) -> dict[str, FittedSelector]:
+        """For each block of columns that was named, and that the list needs, the model of the other columns."""
+        known: dict[str, Selection] = self._details("blocks", {})
+        return {block: selection.selector for block, selection in known.items()}
+
+    @property
     def features(self) -> pd.DataFrame:
         """Every feature by rank."""
         return self.run.features
@@ -198,7 +208,8 @@ class Study:
 
     @cached_property
     def _models(self) -> dict[str, bytes | InputError]:
-        return model_files({NAME: self.model, LONG_NAME: self.long_model})
+        without = {model_name(block): model for block, model in self.models_without.items()}
+        return model_files({NAME: self.model, LONG_NAME: self.long_model, **without})
 
     @with_study_example
     def html(self) -> str:
@@ -271,8 +282,40 @@ class Study:
         for result in self.run.results.values():
             tables |= result.tables
         with follow_umask(self.run.options.follow_umask):
-            check_folder(Path(folder))
+            check_folder(Path(folder), models=list(self._models))
             return write_study(Path(folder), self.result, self.html(), tables, self._models)
+
+    @with_study_example
+    def validate(self, X: Any, y: Any, *, long: bool = False, **options: Any) -> Validation:
+        """Score the model on a new cohort, beside what this study promised; the model is not fitted again.
+
+        Parameters
+        ----------
+        X : DataFrame
+            The cohort; columns are matched by name and only the selected ones are needed.
+        y : array-like of shape (n_samples,)
+            Its outcomes.
+        long : bool, default=False
+            Whether the model of the longer list is scored.
+        options : dict
+            As of `marginsieve.validate`: `align`, `prevalence`, `recalibrate`, `cut`, `name`, `random_state`.
+
+        Returns
+        -------
+        Validation
+            Scores, drift, predictions, the page.
+
+        Examples
+        --------
+        {study}
+        >>> new = make_cohort(60, 10, n_relevant=2, effect=2.0, cohorts=2, random_state=0).others[0]
+        >>> study.validate(new.X, new.y).result["cohorts"][0]["labelled"]
+        60
+        """
+        model = self.long_model if long else model_for(X, self.model, self.result, self.models_without)
+        if model is None:
+            raise InputError("long is True, and this study has one list: leave it out")
+        return validate(model, X, y, promise=self.result, **options)
 
     def _repr_html_(self) -> str:
         return render_in_notebook(self.result)
@@ -330,7 +373,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     >>> study.features["name"].head(2).sort_values().tolist()
     ['g03', 'g07']
     """
-    columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "include", "drop")}
+    columns = {name: getattr(options, name) for name in ("groups", "site", "ids", "keep", "include", "drop")}
     with follow_umask(bool(options.follow_umask)):
         return run_study(from_arrays(X, y, **columns, by_label=options.outcome == "classes"), options)
 

@@ -25,6 +25,7 @@ from ..engine.units import (
     Method,
     PreparedMethod,
     Protocol,
+    Split,
     Task,
     Unit,
     UnitTable,
@@ -251,15 +252,23 @@ def outer_units(method: Method, prepared: PreparedMethod, table: UnitTable, opti
     target, state, cv, n_repeats = table.target, options.random_state, options.cv, options.n_repeats
     assert cv is not None
     assert n_repeats is not None
-    protocol = Protocol("study", "folds", folds=cv, repeats=n_repeats)
     splits = nested_splits(target, cv, n_repeats, state)
+    pairs = pair_splits(splits, state) if options.intervals == "nested" else []
+    return units_of(method, prepared, table, options, [*splits, *pairs])
+
+
+def units_of(
+    method: Method, prepared: PreparedMethod, table: UnitTable, options: StudyOptions, splits: Sequence[Split]
+) -> list[Task]:
+    """A method on splits of the table; their names are part of what finished ones are known by."""
+    state, cv, n_repeats = options.random_state, options.cv or 0, options.n_repeats or 1
+    protocol = Protocol("study", "folds", folds=cv, repeats=n_repeats)
     quick = clone(prepared.selector)
     quick.set_params(**{name: value for name, value in UNREAD.items() if name in quick.get_params(deep=False)})
     unread = PreparedMethod(quick, prepared.plan)
     mark = key_of(table.fingerprint, repr(prepared.selector), prepared.selector.get_params(), versions()["marginsieve"])
-    pairs = pair_splits(splits, state) if options.intervals == "nested" else []
     tasks = []
-    for split in (*splits, *pairs):
+    for split in splits:
         unit = Unit(key_of(mark, cv, state, split.name), table.name, method, protocol, split, state, split.random_state)
         tasks.append(Task(unit, partial(run_prepared, prepared=unread), catch=False))
     return tasks
@@ -346,6 +355,7 @@ def fit_prepared(
             if each is not None:
                 of_list = clone(selector).set_params(**({} if rule is None else {"n_features_to_select": rule}))
                 of_list.adopt(each, seed_sequence(selector.random_state))
+                of_list.describe_training(table.rows)
                 out.append(of_list)
     for of_list in out:
         of_list.notes_ = list(dict.fromkeys([*of_list.notes_, *(str(item.message) for item in caught)]))

@@ -25,7 +25,7 @@ from ..fitting.rows import Rows
 from ..fitting.settings import refuse_dense
 from ..outcomes.target import NUMBERS, plain_labels
 from .checks import CHECKS, Finding
-from .findings import MIXED, find_known_after, find_leaks, show_cell, table_findings
+from .findings import MIXED, find_known_after, find_leaks, find_sites, show_cell, table_findings
 from .target_column import merge_labels, refuse_amounts, refuse_times
 
 if TYPE_CHECKING:
@@ -64,6 +64,8 @@ class StudyData:
     numbers: IntArray | None = None  # the rows' numbers in the user's table, None: they are in its order
     columns: IntArray | None = None  # the columns' places among the features of the user's table, likewise
     ledger: Ledger = field(default_factory=Ledger)  # what reading changed, by the rows of the user's table
+    site: Any = None  # of each row, None where no sites were named
+    site_column: str | None = None
 
     @property
     def has_categories(self) -> bool:
@@ -100,12 +102,12 @@ class StudyData:
         else:
             keys = list(zip(_hash_rows(X, random_state), outcome, strict=True))
             numbers = np.array(sorted(range(len(X)), key=keys.__getitem__))
-        y, groups, labels = (
+        y, groups, labels, site = (
             None if some is None else some.iloc[numbers].reset_index(drop=True)
-            for some in (self.y, self.groups, self.labels)
+            for some in (self.y, self.groups, self.labels, self.site)
         )
         X = X.iloc[numbers].reset_index(drop=True)
-        return replace(self, X=X, y=y, groups=groups, labels=labels, numbers=numbers, columns=columns)
+        return replace(self, X=X, y=y, groups=groups, labels=labels, site=site, numbers=numbers, columns=columns)
 
 
 def _hash_rows(X: pd.DataFrame, random_state: int) -> list[bytes]:
@@ -121,6 +123,7 @@ def from_frame(
     target: str,
     *,
     groups: str | None = None,
+    site: str | None = None,
     drop: Sequence[str] = (),
     ids: Sequence[str] | None = None,
     keep: Sequence[str] = (),
@@ -136,15 +139,15 @@ def from_frame(
     in_python, ledger = ledger is None, Ledger() if ledger is None else ledger
     labels, is_id = _row_names(frame)
     frame = frame.reset_index(drop=True)
-    _check_names(frame, target, groups, drop, ids or (), {"keep": keep, "include": include})
+    _check_names(frame, target, roles := {"groups": groups, "site": site}, drop, ids or (), (keep, include))
     keep = (*keep, *include)
     y = _read_target(frame[target], by_label, ledger)
     y, spelt = merge_labels(y, ledger, in_python) if by_label else (y, [])
-    left_out = [name for name in (groups, *drop) if name is not None]
+    named = list(dict.fromkeys(name for name in roles.values() if name is not None))
     frame = tidy_frame(frame.drop(columns=[target, *drop]), ledger)
-    X, empty = _drop_empty(frame.drop(columns=[] if groups is None else groups), keep)
-    names = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
-    names = [name for name in names if name in X.columns]
+    X, empty = _drop_empty(frame.drop(columns=named), keep)
+    known = find_ids(X) if ids is None else ids
+    names = [name for name in known if name in X.columns and (ids is not None or name not in keep)]
     labels = frame[names[0]] if names else labels
     has_ids = (is_id or bool(names)) and labels is not None and bool(labels.notna().all() and labels.is_unique)
     repeats = _find_repeated_ids(X, names) + _find_groups(X.drop(columns=names)) if groups is None else []
@@ -156,31 +159,37 @@ def from_frame(
     useless = [finding.columns[0] for finding in unusable]
     alarms, X = find_leaks(X, y) if by_label else [], X.drop(columns=useless)
     after = find_known_after(X, y, _not_in(alarms, X), include) if by_label else []
-    group = None if groups is None else frame[groups]
+    of_rows = {role: None if name is None else frame[name] for role, name in roles.items()}
     noted = _note_ids(names, ids is None)
     for finding in (*empty, *unusable, *(noted if ids is None else [])):
         for name in finding.columns:
             ledger.add("column", "dropped", name, CHECKS[finding.kind].title)
-    if X.shape[1] == 0:
-        why = "; ".join(finding.text for finding in (*noted, *empty, *unusable))
-        raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
+    _refuse_none(X, (*noted, *empty, *unusable))
     findings = [
         *(Finding(*remark) for remark in ledger.remarks),
         *spelt,
         *alarms,
         *after,
-        *table_findings(X, y if by_label else None, group),
+        *table_findings(X, y if by_label else None, of_rows["groups"]),
         *repeats,
         *empty,
         *unusable,
         *converted,
+        *([] if site is not None else find_sites(X, y if by_label else None)),
         *_note_counts(X, keep),
         *noted,
     ]
     findings.sort(key=lambda finding: finding.level != "alarm")
-    left_out = [*left_out, *names, *(name for finding in empty for name in finding.columns), *useless]
-    data = StudyData(X, y, group, labels, target, groups, tuple(names), tuple(left_out), tuple(findings), has_ids)
-    return replace(data, ledger=ledger)
+    left_out = (*named, *drop, *names, *(name for finding in empty for name in finding.columns), *useless)
+    data = StudyData(X, y, of_rows["groups"], labels, target, groups, tuple(names), left_out, tuple(findings), has_ids)
+    return replace(data, ledger=ledger, site=of_rows["site"], site_column=site)
+
+
+def _refuse_none(X: pd.DataFrame, findings: Sequence[Finding]) -> None:
+    """Refuse a table of which no column is left, with what became of them."""
+    if X.shape[1] == 0:
+        why = "; ".join(finding.text for finding in findings)
+        raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
 
 
 def _row_names(frame: pd.DataFrame) -> tuple[pd.Series | None, bool]:
@@ -329,15 +338,15 @@ def _find_repeated_ids(frame: pd.DataFrame, names: Sequence[str]) -> list[Findin
 def _check_names(
     frame: pd.DataFrame,
     target: str,
-    groups: str | None,
+    rows: Mapping[str, str | None],
     drop: Sequence[str],
     ids: Sequence[str],
-    features: Mapping[str, Sequence[str]],
+    kept: tuple[Sequence[str], Sequence[str]],
 ) -> None:
-    """Every column that is named is there and has one role; target and groups are whole."""
-    roles = [("target", target), ("groups", groups), *(("ids", name) for name in ids)]
+    """Every column that is named is there and has one role; target, groups and sites, of `rows`, are whole."""
+    features = dict(zip(("keep", "include"), kept, strict=True))
     for role, name in [
-        *roles,
+        *(("target", target), *rows.items(), *(("ids", name) for name in ids)),
         *(("drop", name) for name in drop),
         *((role, name) for role, names in features.items() for name in names),
     ]:
@@ -347,12 +356,12 @@ def _check_names(
             if not close and all(is_numeral(column) for column in frame.columns):
                 hint += "; has the file a line with names at its top?"
             raise InputError(f"{role} names {name!r}, which the table does not have; {hint}")
-    if target in (groups, *drop, *ids):
-        raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, nor tell groups")
+    if target in (*rows.values(), *drop, *ids):
+        raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, nor tell groups or sites")
     for role, names in features.items():
-        if both := [name for name in names if name in (target, groups, *drop, *ids)]:
+        if both := [name for name in names if name in (target, *rows.values(), *drop, *ids)]:
             raise InputError(f"{role} names {both[0]!r}, which is the target, the group column, an id or dropped")
-    for role, name in (("target", target), ("group column", groups)):
+    for role, name in (("target", target), ("group column", rows["groups"]), ("site column", rows["site"])):
         if name is not None and (missing := int(frame[name].isna().sum())):
             raise InputError(
                 f"the {role} {name!r} is empty in {missing} of {len(frame)} rows, the first of them row "
@@ -370,12 +379,13 @@ def from_arrays(
     drop: Sequence[Any] = (),
     include: Sequence[Any] = (),
     by_label: bool = True,
+    site: Any = None,
 ) -> StudyData:
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
     import pandas as pd
 
-    X, y, groups = map(on_host, (X, y, groups))
-    for name, array in (("X", X), ("y", y), ("groups", groups)):
+    X, y, groups, site = map(on_host, (X, y, groups, site))
+    for name, array in (("X", X), ("y", y), ("groups", groups), ("site", site)):
         if isinstance(array, np.ma.MaskedArray):
             raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
     if is_anndata(X):
@@ -396,12 +406,12 @@ def from_arrays(
     target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
     target = _free_name(target, frame)
     frame = frame.assign(**{target: _as_column("y", y, len(frame))})
-    group_name = None if groups is None else _free_name("groups", frame)
-    if group_name is not None:
-        frame[group_name] = _as_column("groups", groups, len(frame))
-    data = from_frame(
-        frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, include=include, by_label=by_label
-    )
+    roles = {"groups": groups, "site": site}
+    named: dict[str, Any] = {role: None if each is None else _free_name(role, frame) for role, each in roles.items()}
+    for role, column in named.items():
+        if column is not None:
+            frame[column] = _as_column(role, roles[role], len(frame))
+    data = from_frame(frame, target, **named, drop=drop, ids=ids, keep=keep, include=include, by_label=by_label)
     return replace(data, named=table is not None)
 
 

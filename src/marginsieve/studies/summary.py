@@ -16,6 +16,8 @@ from ..engine.scoring import Stability
 from ..fitting.training import Model
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
+from ..validation.forecasting import record_promise
+from ..validation.validated import plain_values
 from .analysis import ANALYSES, Choice, JudgesLists, StudyRun, load_analyses
 from .answer import answer
 from .checks import ALARM, Finding
@@ -39,7 +41,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "schema": SCHEMA,
         "version": version("marginsieve"),
         "method": main.method.recipe,
-        "options": study.options.record() | {"groups": data.group_column},
+        "options": study.options.record() | {"groups": data.group_column, "site": data.site_column},
         "table": _table(study),
         "ledger": study.data.ledger.summarize(),
         "protocol": _protocol(study),
@@ -51,6 +53,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "compared_scores": [name for name in methods[0]["scores"] if metrics[name].compared],
         "words": asdict(nested.target.words),
         "scores": methods[0]["scores"],
+        "promise": _promise(study),
         "analyses": {name: study.results[name].values if name in study.results else None for name in load_analyses()},
         "stability": methods[0]["stability"],
         "lists": _lists(study),
@@ -67,8 +70,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
         "often_outside": _often_outside(main),
         "groups": [group.to_dict() for group in selector.groups_],
         "methods": methods,
-        "curves": {"main": pictures[0]["curves"], "all": pictures[1]["curves"]},
-        "confusion": pictures[0]["confusion"],
+        **_curves(*pictures),
         "findings": [{"code": finding.code, **asdict(finding)} for finding in findings],
         "notes": main.notes,
         "seconds": round(study.seconds, 3),
@@ -89,7 +91,7 @@ def summarize(study: StudyRun) -> dict[str, Any]:
     result["references"] = recipes.references()
     result["methods_text"], result["bibtex"] = paragraph(result)
     del result["references"]  # what is cited stands in bibtex
-    return dict(_plain(result))
+    return dict(plain_values(result))
 
 
 def _findings(study: StudyRun) -> list[Finding]:
@@ -104,6 +106,20 @@ def _findings(study: StudyRun) -> list[Finding]:
 
 def _pictures(nested: Nested) -> dict[str, Any]:
     return nested.target.pictures(nested.predicted, nested.decision, nested.probability)
+
+
+def _curves(main: dict[str, Any], every: dict[str, Any]) -> dict[str, Any]:
+    """The pictures of the list and of all features."""
+    return {"curves": {"main": main["curves"], "all": every["curves"]}, "confusion": main["confusion"]}
+
+
+def _promise(study: StudyRun) -> dict[str, Any]:
+    """What a validation compares the score on a new cohort with, of each list."""
+    lists = {"short": study.main, "long": study.main.longer}
+    return {
+        name: None if each is None else record_promise(each.scores, each.selector.get_feature_names_out())
+        for name, each in lists.items()
+    }
 
 
 def _table(study: StudyRun) -> dict[str, Any]:
@@ -225,7 +241,7 @@ def _often_outside(main: Selection) -> list[dict[str, Any]]:
 
 def _plain_stability(stability: Stability | None) -> dict[str, Any] | None:
     """The measure with its interval, whose ends are None where there are too few folds for one."""
-    return None if stability is None else dict(_plain(asdict(stability)))
+    return None if stability is None else dict(plain_values(asdict(stability)))
 
 
 def _size_range(nested: Nested) -> dict[str, Any]:
@@ -295,15 +311,3 @@ def _formula(selection: Selection) -> dict[str, Any] | None:
     if (formula := selection.formula) is None:
         return None
     return {"intercept": formula.intercept, "slope": formula.slope, "offset": formula.offset}
-
-
-def _plain(value: Any) -> Any:
-    """Python's own types alone; what is not finite becomes None."""
-    if isinstance(value, dict):
-        return {str(key): _plain(entry) for key, entry in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_plain(entry) for entry in value]
-    value = value.item() if hasattr(value, "item") else value
-    if isinstance(value, float) and not np.isfinite(value):
-        return None
-    return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
