@@ -818,7 +818,9 @@ class ScoreInfo:
     short: str = ""  # what a sentence calls it, where that is shorter than the title
     compared: bool = False  # whether the answer compares methods by it
     listed: bool = False  # whether tables of methods have it: the main score, and one of the ranking
-    scale: str = "logit"  # on which the interval is symmetric: "logit", "log" or "plain"
+    # on which the interval is symmetric: "logit", "log" (of 1 at most), "size" (log), "complement" (log of 1 less the
+    # value), "correlation" (atanh) or "plain"
+    scale: str = "logit"
     factors: tuple[float, float, float, float] = (1.35, 1.35, 0.0, 0.0)
     difference: tuple[float, float, float, float] = (1.35, 1.35, 0.0, 0.0)
     share: bool = True  # a share of rows, which still varies where no error was seen

@@ -20,7 +20,8 @@ from ..fitting.settings import Plan, Settings, check_seed, check_settings, outco
 from ..fitting.training import prepare
 from ..fitting.view_averaging import COMBINE, BlendPlan, blend_plan, fit_blend
 from ..kernels import Clinical
-from ..machines import CSVC
+from ..machines import CSVC, KernelRidge
+from ..outcomes import Classes
 from ..searches import Backward, TopK
 from .fitted_selector import FittedSelector, describe_like, optimality
 from .inputs import encode
@@ -241,7 +242,8 @@ class SVMSelector(Settings, FittedSelector):
         tags = super().__sklearn_tags__()
         kernel = kernel_of(self.kernel)
         tags.input_tags.sparse = kernel.sparse
-        tags.classifier_tags.multi_class = search_of(self.search).multiclass
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = search_of(self.search).multiclass
         tags.input_tags.allow_nan = kernel.missing
         return tags
 
@@ -368,7 +370,7 @@ class Blend(FittedSelector):
 
     def view_settings(self) -> list[SVMSelector]:
         """Copies of the views, with what the blend decides for all of them."""
-        views = linear_and_clinical() if self.views is None else self.views
+        views = views_of(outcome_of(self).name) if self.views is None else self.views
         if isinstance(views, (str, bytes)) or not hasattr(views, "__iter__") or not list(views):
             raise InputError(f"views is {views!r}; it must be a list of SVMSelector")
         shared = {name: getattr(self, name) for name in OF_ALL_VIEWS} | {
@@ -416,9 +418,15 @@ class Blend(FittedSelector):
         tags = super().__sklearn_tags__()
         views = self.view_settings()
         tags.input_tags.sparse = all(kernel_of(view.kernel).sparse for view in views)
-        tags.classifier_tags.multi_class = all(search_of(view.search).multiclass for view in views)
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = all(search_of(view.search).multiclass for view in views)
         tags.input_tags.allow_nan = True  # missing cells are filled for views that do not take them
         return tags
+
+
+def views_of(outcome: str, **settings: Any) -> list[SVMSelector]:
+    """A linear view and a view on the clinical kernel, for an outcome by its name."""
+    return linear_and_clinical(**settings) if outcome == Classes.name else ridge_views(**settings)
 
 
 def linear_and_clinical(
@@ -427,3 +435,16 @@ def linear_and_clinical(
     """A linear view and a view on the clinical kernel, which on numbers is bounded and robust."""
     linear = SVMSelector("linear", CSVC(C=C), Fisher(), TopK(), standardize=standardize, **settings)
     return [linear, SVMSelector(Clinical(), CSVC(C=C), MarginChange(), Backward(step=step), **settings)]
+
+
+PENALTY = 0.1  # of the ridge regression that eliminates
+
+
+def ridge_views(
+    penalty: float = PENALTY, step: float | int = 0.2, standardize: bool = True, **settings: Any
+) -> list[SVMSelector]:
+    """Eliminations by ridge regression on the linear and on the clinical kernel; each view predicts by the penalty that
+    leave-one-out chooses."""
+    search, machine = Backward(step=step, final=KernelRidge()), KernelRidge(penalty=penalty)
+    linear = SVMSelector("linear", machine, MarginChange(), search, standardize=standardize, **settings)
+    return [linear, SVMSelector(Clinical(), machine, MarginChange(), search, **settings)]

@@ -582,6 +582,24 @@ class Target(ABC):
         spread = np.sqrt(share @ (values - share @ values) ** 2)
         return np.zeros(values.shape[1]), np.where(spread > 0, spread, 1.0)
 
+    def scales(self, values: Sequence[Array], rows: IntArray, weight: Array) -> tuple[Array, Array]:
+        """(v, k), (v, k): the same of each of several views, whose values (rows, k) are of the same rows."""
+        middle, unit = zip(*(self.scale(value, rows, weight) for value in values), strict=True)
+        return np.array(middle), np.array(unit)
+
+    @property
+    def list_score(self) -> str:
+        """The score by which lists are compared that differ in few columns; empty where there is none."""
+        return "auc" if self.has_auc else ""
+
+    def decisions_of(self, entry: Mapping[str, Any]) -> Array:
+        """(rows,) of what a unit left the numbers that `score_values` takes."""
+        return np.asarray(entry["decision" if self.has_auc else "predicted"], dtype=np.float64)
+
+    def constant_entry(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """The same of a model that knows no column."""
+        return {**entry, "decision": [0.0] * len(entry["predicted"])}
+
     @property
     def has_auc(self) -> bool:
         """Whether there are two sides, which AUC compares."""

@@ -9,12 +9,18 @@ from ..contracts import CriterionLike, KernelLike, MachineLike
 from ..estimators import SVMSelector
 from ..fitting.parts import Smote, criterion_of, kernel_of, machine_of
 from ..kernels import Clinical
-from ..machines import CSVC
+from ..machines import CSVC, KernelRidge
 from ..searches import Harmony, Merge, TopK
-from .registry import register
+from .registry import register, takes_classes
 
 
-@register("maldonado2018", family="filter", takes="numbers sparse", cost=(0.2, 0.7, 1.3))
+@register(
+    "maldonado2018",
+    family="filter",
+    takes="numbers sparse",
+    cost=(0.2, 0.7, 1.3),
+    default_for={"outcome numbers": 3},
+)
 def fisher(
     kernel: KernelLike = "linear",
     C: float = 1.0,
@@ -23,6 +29,8 @@ def fisher(
     **settings: Any,
 ) -> SVMSelector:
     """The best features by the Fisher score, then a support vector machine (or another machine) on them.
+
+    With outcome="numbers" the features are ranked by the F test and the machine is kernel ridge regression.
 
     Parameters
     ----------
@@ -50,7 +58,8 @@ def fisher(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(criteria.Fisher(), C, kernel, machine, standardize=standardize, **settings)
+    criterion = criteria.Fisher() if takes_classes(settings) else criteria.FTest()
+    return _filter(criterion, C, kernel, machine, standardize=standardize, **settings)
 
 
 @register("chen2008", family="filter", takes="numbers sparse", cost=(0.2, 1.4, 1.3))
@@ -135,11 +144,19 @@ def stable_fisher(
     return _filter(criteria.ShrunkenFisher(), C, kernel, ensemble=ensemble, standardize=standardize, **settings)
 
 
-@register("moayedikia2017", family="filter", takes="numbers categories missing sparse", cost=(0.2, 0.7, 1.0))
+@register(
+    "moayedikia2017",
+    family="filter",
+    takes="numbers categories missing sparse",
+    cost=(0.2, 0.7, 1.0),
+    default_for={"outcome numbers, mixed": 3},
+)
 def su(
     cuts: str = "equal_frequency", bins: int = 5, C: float = 1.0, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
     """The best features by symmetrical uncertainty with the class, then a support vector machine on them.
+
+    With outcome="numbers" the uncertainty is that with levels of the numbers, and the machine kernel ridge regression.
 
     Parameters
     ----------
@@ -252,7 +269,8 @@ def d_hell(
 def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """The best features by ReliefF: differing to near rows of other classes, not to near rows of the own.
 
-    A support vector machine is fitted on the selected features.
+    A support vector machine is fitted on the selected features. With outcome="numbers" it is RReliefF and kernel ridge
+    regression.
 
     Parameters
     ----------
@@ -278,7 +296,8 @@ def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **s
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(criteria.ReliefF(n_neighbors), C, standardize=standardize, **settings)
+    ranking = criteria.ReliefF if takes_classes(settings) else criteria.RReliefF
+    return _filter(ranking(n_neighbors), C, standardize=standardize, **settings)
 
 
 @register("alibeigi2012", family="filter", takes="numbers sparse")
@@ -388,8 +407,9 @@ def _filter(
     machine: MachineLike | None = None,
     **settings: Any,
 ) -> SVMSelector:
-    """The best features by a filter, then a support vector machine, or another machine where one is given."""
-    last = CSVC(C=C) if machine is None else machine_of(machine)
+    """The best features by a filter, then a support vector machine (for numbers ridge regression), or what is given."""
+    usual = CSVC(C=C) if takes_classes(settings) else KernelRidge()
+    last = usual if machine is None else machine_of(machine)
     return SVMSelector(kernel=kernel_of(kernel), machine=last, criterion=criterion, search=TopK(), **settings)
 
 

@@ -289,6 +289,11 @@ class Study:
         return charts.roc(self.result, file)
 
     @document_chart
+    def plot_agreement(self, file: str | Path | None = None) -> Any:
+        """Plot predicted against observed numbers, out of fold."""
+        return charts.agreement(self.result, file)
+
+    @document_chart
     def plot_precision_recall(self, file: str | Path | None = None) -> Any:
         """Plot out-of-fold precision-recall curves of the main method and of all features."""
         return charts.precision_recall(self.result, file)
@@ -368,6 +373,7 @@ def run_study(
         smallest_share=share,
         outcome=target.outcome_name,
         has_auc=target.has_auc,
+        list_score=target.list_score,
     )
     choice = choose(shape, options, on_gpu)
     if options.plan is not None:
