@@ -447,7 +447,8 @@ class Prediction:
     Attributes
     ----------
     table : DataFrame
-        One row for each sample. `predicted`: the class. `score`: the decision value, above 0 for the positive class;
+        One row for each sample. `predicted`: the class, or the number, with an interval from `low` to `high` where the
+        model has intervals. `score`: the decision value, above 0 for the positive class;
         with more than two classes that of the predicted one. `probability`: of the positive class (of the predicted one
         with more than two), where the model has probabilities. `far`: whether the sample is further from every training
         sample than any training sample is from its nearest one.
@@ -595,5 +596,7 @@ def _notes(model: FittedSelector, frame: pd.DataFrame, needed: list[str], out: p
                 )
     far = int(out["far"].sum())
     if far:
-        notes.append(f"{far} of {len(out)} samples are far outside the training samples: do not rely on their classes")
+        notes.append(
+            f"{far} of {len(out)} samples are far outside the training samples: do not rely on their predictions"
+        )
     return notes

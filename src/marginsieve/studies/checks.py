@@ -42,6 +42,7 @@ CHECKS = {
     "ragged": Check("MS120", "rows with too few or too many fields"),
     "empty": Check("MS121", "empty columns"),
     "marks": Check("MS122", "words that were read as empty cells"),
+    "outcome": Check("MS123", "a target that was taken as numbers"),
     "unstable": Check("MS201", "an unstable list"),
     "wide": Check("MS202", "a wide interval"),
     "long": Check("MS203", "a list longer than in any fold"),

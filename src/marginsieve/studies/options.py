@@ -37,6 +37,7 @@ MOST_COUNT = 100_000  # subsamples, shuffles, lists and folds
 MOST_MINUTES = 1e7
 INTERVALS = ("simple", "nested")
 LABELS = ("fallible", "certain")
+OUTCOMES = ("auto", "classes", "numbers")
 SWITCHES = ("suspects", "references", "substitutes")  # were options of their own, on or off
 
 P = ParamSpec("P")
@@ -144,7 +145,13 @@ class StudyOptions:
         check=number(MOST_MINUTES),
     )
     positive: Any = option(None, "The class of interest; by default the rarer one.", kind="label or None")
-    outcome: Any = option("classes", "What y is.", kind="str or Outcome", command=False, recorded=False)
+    outcome: Any = option(
+        "auto",
+        "What the target is: classes, or numbers, whose values are predicted. auto takes it for numbers where it holds "
+        "more than ten different ones that are not whole, or most of them rare, and says so.",
+        kind="str or Outcome",
+        check=must_be(lambda value: not isinstance(value, str) or value in OUTCOMES, f"one of {listing(OUTCOMES)}"),
+    )
     n_features_to_select: int | None = option(
         None,
         "Number of features (of a method with a budget: at most); by default inner folds decide, or the method.",
@@ -338,7 +345,8 @@ class StudyOptions:
         """The options by name, as result.json has them and `--options` reads them."""
         named = {entry.name: getattr(self, entry.name) for entry in fields(self) if info_of(entry).recorded}
         label = self.positive
-        return named | {"groups": None, "positive": None if label is None else str(label)}
+        outcome = getattr(self.outcome, "name", self.outcome)
+        return named | {"groups": None, "positive": None if label is None else str(label), "outcome": outcome}
 
     def key(self) -> list[tuple[str, Any]]:
         """What decides the result: a study with the same key and table is the same study."""

@@ -333,9 +333,9 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     >>> study.features["name"].head(2).sort_values().tolist()
     ['g03', 'g07']
     """
-    columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "include", "drop")}
+    columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "include", "drop", "outcome")}
     with follow_umask(bool(options.follow_umask)):
-        return run_study(from_arrays(X, y, **columns, by_label=options.outcome == "classes"), options)
+        return run_study(from_arrays(X, y, **columns), options)
 
 
 def run_study(
@@ -354,6 +354,7 @@ def run_study(
     """
     since = time.perf_counter() if since is None else since
     options.check()
+    options = replace(options, outcome=data.outcome)
     known, data = load_analyses(), data.in_canonical_order(options.random_state)
     if options.positive is None and options.outcome == "classes":
         label, notes = find_positive(data.y, data.target)

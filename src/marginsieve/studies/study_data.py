@@ -23,14 +23,16 @@ from ..errors import InputError, listing, many, shown_value
 from ..estimators import find_suspects
 from ..fitting.rows import Rows
 from ..fitting.settings import refuse_dense
+from ..outcomes import Classes
 from ..outcomes.target import NUMBERS, plain_labels
 from .checks import CHECKS, Finding
 from .findings import MIXED, find_known_after, find_leaks, show_cell, table_findings
-from .target_column import merge_labels, refuse_amounts, refuse_times
+from .target_column import guess_outcome, merge_labels, note_outcome, refuse_amounts, refuse_times
 
 if TYPE_CHECKING:
     import pandas as pd
 
+AUTO, CLASSES = "auto", Classes.name  # of what the target is: it is guessed; the usual one
 FEWEST = 10  # rows from which on a column of text can be an id
 NAMED = re.compile(
     r"(?<!per)(?<!in)(?<!of)(^|[^a-z])(id|ids|uuid|guid|barcode|accession|mrn|ssn|patient|subject|sample|participant|"
@@ -64,6 +66,7 @@ class StudyData:
     numbers: IntArray | None = None  # the rows' numbers in the user's table, None: they are in its order
     columns: IntArray | None = None  # the columns' places among the features of the user's table, likewise
     ledger: Ledger = field(default_factory=Ledger)  # what reading changed, by the rows of the user's table
+    outcome: str | Outcome = "classes"  # what the target is
 
     @property
     def has_categories(self) -> bool:
@@ -125,18 +128,24 @@ def from_frame(
     ids: Sequence[str] | None = None,
     keep: Sequence[str] = (),
     include: Sequence[str] = (),
-    by_label: bool = True,
+    outcome: str | Outcome = "classes",
     ledger: Ledger | None = None,
 ) -> StudyData:
     """A table with its target; `ids` names the columns that tell rows apart, None finds them.
 
-    Columns of `keep` and `include` are features whatever they look like. `by_label`: whether the target holds classes,
-    of which there is more to say. `ledger`: what was changed when the table was read; what is changed here is added.
+    Columns of `keep` and `include` are features whatever they look like. `outcome`: what the target is; "auto" guesses
+    between classes, of which there is more to say, and numbers. `ledger`: what was changed when the table was read;
+    what is changed here is added.
     """
     in_python, ledger = ledger is None, Ledger() if ledger is None else ledger
     labels, is_id = _row_names(frame)
     frame = frame.reset_index(drop=True)
     _check_names(frame, target, groups, drop, ids or (), {"keep": keep, "include": include})
+    guessed = (
+        [note_outcome(frame[target], target)] if outcome == AUTO and guess_outcome(frame[target]) != CLASSES else []
+    )
+    outcome = guess_outcome(frame[target]) if outcome == AUTO else outcome
+    by_label = outcome == CLASSES or isinstance(outcome, Classes)
     keep = (*keep, *include)
     y = _read_target(frame[target], by_label, ledger)
     y, spelt = merge_labels(y, ledger, in_python) if by_label else (y, [])
@@ -166,6 +175,7 @@ def from_frame(
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     findings = [
         *(Finding(*remark) for remark in ledger.remarks),
+        *guessed,
         *spelt,
         *alarms,
         *after,
@@ -180,7 +190,7 @@ def from_frame(
     findings.sort(key=lambda finding: finding.level != "alarm")
     left_out = [*left_out, *names, *(name for finding in empty for name in finding.columns), *useless]
     data = StudyData(X, y, group, labels, target, groups, tuple(names), tuple(left_out), tuple(findings), has_ids)
-    return replace(data, ledger=ledger)
+    return replace(data, ledger=ledger, outcome=outcome)
 
 
 def _row_names(frame: pd.DataFrame) -> tuple[pd.Series | None, bool]:
@@ -369,7 +379,7 @@ def from_arrays(
     keep: Sequence[Any] = (),
     drop: Sequence[Any] = (),
     include: Sequence[Any] = (),
-    by_label: bool = True,
+    outcome: str | Outcome = "classes",
 ) -> StudyData:
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
     import pandas as pd
@@ -398,9 +408,7 @@ def from_arrays(
     group_name = None if groups is None else _free_name("groups", frame)
     if group_name is not None:
         frame[group_name] = _as_column("groups", groups, len(frame))
-    data = from_frame(
-        frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, include=include, by_label=by_label
-    )
+    data = from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, include=include, outcome=outcome)
     return replace(data, named=table is not None)
 
 

@@ -101,6 +101,23 @@ def refuse_amounts(y: pd.Series, target: str) -> None:
         )
 
 
+def guess_outcome(y: pd.Series) -> str:
+    """ "numbers" where the target holds more than ten different numbers that are not whole, or most of them rare."""
+    if y.dtype.kind not in "iuf":
+        return "classes"
+    known = y.dropna()
+    counts = known.value_counts()
+    rare = bool(len(counts) and counts.median() < FEWEST_ROWS)
+    return "numbers" if len(counts) > MOST_CODES and (rare or bool((known != np.rint(known)).any())) else "classes"
+
+
+def note_outcome(y: pd.Series, target: str) -> Finding:
+    """That a target was taken as numbers, though nobody said so."""
+    what = f"{y.nunique():,} different numbers from {y.min():g} to {y.max():g}"
+    text = f"the target {target!r} holds {what} and was taken as numbers, which are predicted as such"
+    return Finding("outcome", NOTE, f"{text} (--outcome classes, outcome='classes' take them as classes)")
+
+
 def refuse_times(X: pd.DataFrame, y: pd.Series, target: str, included: Sequence[str]) -> None:
     """Refuse a pair of a time and an event, of which the time would be a feature."""
     event = plain_name(target)

@@ -1,0 +1,127 @@
+"""Other outcomes than classes on real tables, and how often their intervals hold the truth.
+
+python -m benchmarks.outcomes numbers FOLDER     the short and the long list beside ridge regression, lasso and forests
+python -m benchmarks.outcomes coverage           intervals of R2 on simulated tables, against 20,000 new rows
+
+FOLDER holds the tables as Parquet files, the outcome in the columns `target`, or `time` and `event`.
+"""
+
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+import marginsieve
+from marginsieve import nested_cv, recipes
+
+ANALYSES = ("shuffled-study", "false-share", "substitutes", "other-lists", "unexplained", "suspects", "effects")
+#: tables of numbers, and what is done to them: logarithms of a skewed outcome, copies of a row as a group, a sample
+NUMBERS = {
+    "eyedata": {},
+    "gasoline": {},
+    "tecator": {"copies": True},
+    "liver_toxicity": {"log": True},
+    "sacramento": {"log": True},
+    "wage": {"rows": 800},
+    "bodyfat": {},
+}
+
+
+def read_numbers(path, log=False, copies=False, rows=None):
+    """Features, outcome and groups of a table of numbers."""
+    frame = pd.read_parquet(path)
+    if rows is not None:
+        frame = frame.sample(rows, random_state=0).reset_index(drop=True)
+    y = frame.pop("target")
+    groups = pd.factorize(frame.astype(str).agg("|".join, axis=1))[0] if copies else None
+    return frame, np.log(y) if log else y, groups
+
+
+def compare_numbers(folder, names):
+    """A line for each table: R2 of the lists, of all features and of the models for reference, and differences."""
+    lines = []
+    for name in names:
+        since = time.process_time()
+        X, y, groups = read_numbers(Path(folder, f"{name}.parquet"), **NUMBERS[name])
+        study = marginsieve.study(
+            X, y, groups=groups, outcome="numbers", methods="two-views", cv=5, n_repeats=2, without=ANALYSES, ids=()
+        )
+        result = study.result
+        references = {row["title"]: row for row in result["analyses"]["references"]["compared"]}
+        longer = result["lists"]["long"]
+        score = {
+            "table": name,
+            "rows": len(X),
+            "columns": X.shape[1],
+            "features": result["n_features_over_folds"]["median"],
+            "short": result["scores"]["r2"]["value"],
+            "long": longer["scores"]["r2"]["value"] if longer else None,
+            "all": result["methods"][-1]["scores"]["r2"]["value"],
+            **{title: row["scores"]["r2"]["value"] for title, row in references.items()},
+            "seconds": time.process_time() - since,
+        }
+        print(score, flush=True)
+        lines.append(score)
+    table = pd.DataFrame(lines).set_index("table")
+    print(table.round(3).to_markdown())
+    print("means", table.mean(numeric_only=True).round(3).to_dict(), "medians", table["features"].median())
+    for rival in ("all", "ridge regression", "lasso", "random forest"):
+        print("short less", rival, *interval_of_mean(table["short"] - table[rival]))
+
+
+def interval_of_mean(differences):
+    """Mean and 95 % interval over tables."""
+    d = np.asarray(differences, dtype=float)
+    reach = stats.t.ppf(0.975, len(d) - 1) * d.std(ddof=1) / np.sqrt(len(d))
+    return [round(float(value), 4) for value in (d.mean(), d.mean() - reach, d.mean() + reach)]
+
+
+DESIGNS = {  # rows, columns, columns that count, noise
+    "weak, 80 rows": (80, 300, 10, 2.5),
+    "strong, 80 rows": (80, 300, 5, 0.7),
+    "weak, 200 rows": (200, 300, 10, 2.5),
+    "strong, 200 rows": (200, 300, 5, 0.7),
+}
+
+
+def draw(rng, m, n, relevant, noise):
+    X = rng.normal(size=(m, n))
+    return X, X[:, :relevant].sum(axis=1) / np.sqrt(relevant) + noise * rng.normal(size=m) / np.sqrt(2)
+
+
+def measure_coverage(cohorts=200):
+    """How often intervals of R2 hold what the finished model scores on new rows, misses below and above apart."""
+    recipe = recipes.fisher(outcome="numbers", n_features_to_select=20, random_state=0)
+    for name, (m, n, relevant, noise) in DESIGNS.items():
+        below = above = 0
+        widths, errors = [], []
+        for seed in range(cohorts):
+            rng = np.random.default_rng([seed, m, relevant])
+            X, y = draw(rng, m, n, relevant, noise)
+            scores = nested_cv(recipe, X, y, cv=5, n_repeats=3, random_state=seed).scores()
+            fresh, truth = draw(rng, 20_000, n, relevant, noise)
+            true = recipe.fit(X, y).score(fresh, truth)
+            below += true < scores.low["r2"]
+            above += true > scores.high["r2"]
+            widths.append(scores.high["r2"] - scores.low["r2"])
+            errors.append(scores.value["r2"] - true)
+        held = 1.0 - (below + above) / cohorts
+        ratio = np.mean(widths) / (2 * 1.96 * np.sqrt(np.mean(np.square(errors))))
+        print(
+            f"{name}: {held:.3f} held, {below} below, {above} above, {ratio:.2f} of the width of normal errors, "
+            f"bias {np.mean(errors):+.3f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    what, *rest = sys.argv[1:] or [""]
+    if what == "numbers":
+        compare_numbers(rest[0], rest[1:] or list(NUMBERS))
+    elif what == "coverage":
+        measure_coverage(*map(int, rest))
+    else:
+        sys.exit(__doc__)
