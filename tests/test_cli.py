@@ -269,7 +269,7 @@ def mistakes(folder):
         (("select", table, *target, "--out", table), "is a file; name a folder"),
         (("select", table, *target, "--drop", "outcome"), "is the target"),
         (("select", table, *target, "--cv", "50"), "it takes 20 outer folds, not 50"),
-        (("select", table, "--target", "g01"), "looks continuous"),
+        (("select", table, "--target", "g01", "--outcome", "classes"), "looks continuous"),
         (("select", table), "Missing option"),
         (("cohort", folder / "x.csv", "--prevalence", "2"), "prevalence is 2.0"),
     ]

@@ -33,7 +33,7 @@ from marginsieve.problem import Problem, is_filter
 
 ALL = {**CRITERIA, **FILTERS}
 TOGETHER = ("relieff", "pca")  # take all classes at once
-BY_ALL = (*TOGETHER, "shrunken_fisher", "su", "d_hell")  # a column's score depends on the others
+BY_ALL = (*TOGETHER, "shrunken_fisher", "su", "d_hell", "rrelieff")  # a column's score depends on the others
 SPHERES = [name for name, make in CRITERIA.items() if isinstance(make(), SphereChange)]
 kernels = pytest.mark.parametrize("kernel", list(KERNELS))
 

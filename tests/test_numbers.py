@@ -483,7 +483,7 @@ def test_effects_are_correlations(studied):
 
 def test_lists_are_compared_by_ridge_regression_and_r2(studied):
     _, _, study = studied
-    assert study.result["analyses"]["other-lists"]["score"] == "r2"
+    assert study.run.choice.facts.shape.list_score == "r2"
     rows, columns = study.run.table.rows, np.array([0, 1, 2])
     entry = predict_on(rows, columns, rows, np.arange(60))
     Z = np.asarray(rows.table.Z)[:, columns]

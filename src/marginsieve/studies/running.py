@@ -288,9 +288,28 @@ class Study:
         """Plot out-of-fold ROC curves of the main method and of all features."""
         return charts.roc(self.result, file)
 
-    @document_chart
     def plot_agreement(self, file: str | Path | None = None) -> Any:
-        """Plot predicted against observed numbers, out of fold."""
+        """Plot predicted against observed numbers, out of fold.
+
+        Parameters
+        ----------
+        file : str, path or None, default=None
+            File to write (.svg, .png or .pdf).
+
+        Returns
+        -------
+        Figure
+            A figure of matplotlib.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from marginsieve import study
+        >>> X = np.random.default_rng(0).normal(size=(40, 5))
+        >>> done = study(X, X[:, 0] + 0.1 * X[:, 1], methods="fisher", cv=3, n_repeats=1)
+        >>> done.plot_agreement().axes[0].get_xlabel()
+        'observed'
+        """
         return charts.agreement(self.result, file)
 
     @document_chart

@@ -27,12 +27,12 @@ from ..outcomes import Classes
 from ..outcomes.target import NUMBERS, plain_labels
 from .checks import CHECKS, Finding
 from .findings import MIXED, find_known_after, find_leaks, show_cell, table_findings
-from .target_column import guess_outcome, merge_labels, note_outcome, refuse_amounts, refuse_times
+from .target_column import merge_labels, refuse_amounts, refuse_times, resolve_outcome
 
 if TYPE_CHECKING:
     import pandas as pd
 
-AUTO, CLASSES = "auto", Classes.name  # of what the target is: it is guessed; the usual one
+CLASSES = Classes.name
 FEWEST = 10  # rows from which on a column of text can be an id
 NAMED = re.compile(
     r"(?<!per)(?<!in)(?<!of)(^|[^a-z])(id|ids|uuid|guid|barcode|accession|mrn|ssn|patient|subject|sample|participant|"
@@ -141,10 +141,7 @@ def from_frame(
     labels, is_id = _row_names(frame)
     frame = frame.reset_index(drop=True)
     _check_names(frame, target, groups, drop, ids or (), {"keep": keep, "include": include})
-    guessed = (
-        [note_outcome(frame[target], target)] if outcome == AUTO and guess_outcome(frame[target]) != CLASSES else []
-    )
-    outcome = guess_outcome(frame[target]) if outcome == AUTO else outcome
+    outcome, guessed = resolve_outcome(frame[target], outcome)
     by_label = outcome == CLASSES or isinstance(outcome, Classes)
     keep = (*keep, *include)
     y = _read_target(frame[target], by_label, ledger)
@@ -152,8 +149,8 @@ def from_frame(
     left_out = [name for name in (groups, *drop) if name is not None]
     frame = tidy_frame(frame.drop(columns=[target, *drop]), ledger)
     X, empty = _drop_empty(frame.drop(columns=[] if groups is None else groups), keep)
-    names = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
-    names = [name for name in names if name in X.columns]
+    named_ids = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
+    names = [name for name in named_ids if name in X.columns]
     labels = frame[names[0]] if names else labels
     has_ids = (is_id or bool(names)) and labels is not None and bool(labels.notna().all() and labels.is_unique)
     repeats = _find_repeated_ids(X, names) + _find_groups(X.drop(columns=names)) if groups is None else []
@@ -175,10 +172,7 @@ def from_frame(
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     findings = [
         *(Finding(*remark) for remark in ledger.remarks),
-        *guessed,
-        *spelt,
-        *alarms,
-        *after,
+        *(*guessed, *spelt, *alarms, *after),
         *table_findings(X, y if by_label else None, group),
         *repeats,
         *empty,
@@ -188,7 +182,7 @@ def from_frame(
         *noted,
     ]
     findings.sort(key=lambda finding: finding.level != "alarm")
-    left_out = [*left_out, *names, *(name for finding in empty for name in finding.columns), *useless]
+    left_out += [*names, *(name for finding in empty for name in finding.columns), *useless]
     data = StudyData(X, y, group, labels, target, groups, tuple(names), tuple(left_out), tuple(findings), has_ids)
     return replace(data, ledger=ledger, outcome=outcome)
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..contracts import Outcome
 from ..data.ledger import Ledger
 from ..errors import InputError, listing
 from .checks import NOTE, Finding
@@ -101,21 +102,22 @@ def refuse_amounts(y: pd.Series, target: str) -> None:
         )
 
 
-def guess_outcome(y: pd.Series) -> str:
-    """ "numbers" where the target holds more than ten different numbers that are not whole, or most of them rare."""
-    if y.dtype.kind not in "iuf":
-        return "classes"
+def resolve_outcome(y: pd.Series, outcome: str | Outcome) -> tuple[str | Outcome, list[Finding]]:
+    """What the target is where that is "auto", and what to say of it.
+
+    Numbers are more than ten different ones that are not whole, or most of them rare; all else is classes.
+    """
+    if not (isinstance(outcome, str) and outcome == "auto"):
+        return outcome, []
     known = y.dropna()
     counts = known.value_counts()
-    rare = bool(len(counts) and counts.median() < FEWEST_ROWS)
-    return "numbers" if len(counts) > MOST_CODES and (rare or bool((known != np.rint(known)).any())) else "classes"
-
-
-def note_outcome(y: pd.Series, target: str) -> Finding:
-    """That a target was taken as numbers, though nobody said so."""
-    what = f"{y.nunique():,} different numbers from {y.min():g} to {y.max():g}"
-    text = f"the target {target!r} holds {what} and was taken as numbers, which are predicted as such"
-    return Finding("outcome", NOTE, f"{text} (--outcome classes, outcome='classes' take them as classes)")
+    if y.dtype.kind not in "iuf" or len(counts) <= MOST_CODES:
+        return "classes", []
+    if counts.median() >= FEWEST_ROWS and not (known != np.rint(known)).any():
+        return "classes", []
+    what = f"{len(counts):,} different numbers from {known.min():g} to {known.max():g}"
+    text = f"the target {str(y.name)!r} holds {what} and was taken as numbers, which are predicted as such"
+    return "numbers", [Finding("outcome", NOTE, f"{text} (--outcome classes, outcome='classes' take them as classes)")]
 
 
 def refuse_times(X: pd.DataFrame, y: pd.Series, target: str, included: Sequence[str]) -> None:
