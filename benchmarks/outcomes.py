@@ -66,10 +66,17 @@ def compare_numbers(folder, names):
         print(score, flush=True)
         lines.append(score)
     table = pd.DataFrame(lines).set_index("table")
-    print(table.round(3).to_markdown())
+    print_table(table)
     print("means", table.mean(numeric_only=True).round(3).to_dict(), "medians", table["features"].median())
     for rival in ("all", "ridge regression", "lasso", "random forest"):
         print("short less", rival, *interval_of_mean(table["short"] - table[rival]))
+
+
+def print_table(table):
+    """A table of Markdown."""
+    print(f"| table | {' | '.join(table.columns)} |", "|---|" + "---:|" * len(table.columns), sep="\n")
+    for name, row in table.iterrows():
+        print(f"| {name} | " + " | ".join(f"{value:.3g}" if value < 1000 else f"{value:.0f}" for value in row) + " |")
 
 
 def interval_of_mean(differences):

@@ -542,7 +542,7 @@ def test_predictions_never_overwrite_the_table(folder, run, tmp_path):
 
 
 def test_a_command_that_fails_at_once_leaves_nothing_behind(folder, run, tmp_path):
-    code, _, _ = run("select", folder / "t.csv", "--target", "g01", "--out", tmp_path / "r")
+    code, _, _ = run("select", folder / "t.csv", "--target", "g01", "--outcome", "classes", "--out", tmp_path / "r")
     assert code == 2
     assert not (tmp_path / "r").exists()
     code, _, err = run("select", folder / "t.csv", "--target", "outcome", "--cv", 50, "--out", tmp_path / "r")

@@ -295,13 +295,21 @@ def test_prediction_intervals_hold_their_share_of_new_rows():
     assert 0.89 < np.mean(inside) < 0.915
 
 
-def test_views_count_by_the_inverse_of_their_squared_error():
-    y = np.array([0.0, 1.0, 2.0, 3.0])
-    target = NumberTarget(np.ones(4), None, y)
-    values = [(y + 1.0)[:, None], (y + 2.0)[:, None]]  # squared errors 1 and 4
-    middle, unit = target.scales(values, np.arange(4), np.ones(4))
-    mean = np.mean([(value - m) / u for value, m, u in zip(values, middle, unit, strict=True)], axis=0)
-    np.testing.assert_allclose(mean[:, 0], y + (4 * 1.0 + 1 * 2.0) / 5)
+def test_views_are_weighed_by_least_squares():
+    """Of two views the share has a closed form; a view that adds nothing has none."""
+    rng = np.random.default_rng(0)
+    y = rng.normal(size=50)
+    target = NumberTarget(np.ones(50), None, y)
+    first, second = y + rng.normal(size=50), y + 2.0 * rng.normal(size=50)
+    gap = first - second
+    share = np.clip((y - second) @ gap / (gap @ gap), 0.0, 1.0)
+    views = [first[:, None], second[:, None]]
+    middle, unit = target.scales(views, np.arange(50), np.ones(50))
+    mean = np.mean([(value - m) / u for value, m, u in zip(views, middle, unit, strict=True)], axis=0)
+    np.testing.assert_allclose(mean[:, 0], share * first + (1 - share) * second, atol=1e-6)
+    worse = [y[:, None] + 0.1, y[:, None] + 5.0]
+    middle, unit = target.scales(worse, np.arange(50), np.ones(50))
+    assert 1.0 / (2 * unit[1, 0]) < 1e-6
 
 
 # -- estimators -------------------------------------------------------------------------------------------------------

@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 KINDS = ("real", "ordinal", "nominal", "boolean")
 NUMBERS = frozenset({"real", "ordinal", "boolean"})
-SIGNS, VALUES = "signs", "values"  # what machines solve for: -1 or +1, or numbers
+# what machines solve for: -1 or +1, numbers, or places in time: 1 is the first, minus where no event was seen
+SIGNS, VALUES, TIMES = "signs", "values", "times"
 CATEGORICAL = ("nominal", "boolean")  # kinds whose values are equal or not, nothing between
 
 
@@ -793,7 +794,7 @@ def is_batched(part: object) -> bool:
 class MachineTarget(NamedTuple):
     """What machines solve for: k problems that share one scale."""
 
-    kind: str  # SIGNS or VALUES
+    kind: str  # SIGNS, VALUES or TIMES
     y: Array  # (k, m)
     cost: Array  # (k, m)
 

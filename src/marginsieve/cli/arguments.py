@@ -103,7 +103,7 @@ def study_table(path: Path, target: str, options: StudyOptions, reading: Mapping
 
     ledger, kept = Ledger(), (*options.keep, *options.include, *(options.ids or ()))
     frame = read_table(path, target=target, groups=options.groups, keep=kept, ledger=ledger, **reading)
-    columns = {name: getattr(options, name) for name in ("groups", "drop", "ids", "keep", "include", "outcome")}
+    columns = {name: getattr(options, name) for name in ("groups", "drop", "ids", "keep", "include", "outcome", "time")}
     return from_frame(frame, target, **columns, ledger=ledger)
 
 

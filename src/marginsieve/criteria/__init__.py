@@ -8,7 +8,7 @@ from .information import DecomposedHellinger, Hellinger, SymmetricalUncertainty
 from .machine_criteria import LearnedWeight, Loss, MarginChange, SphereChange
 from .relief import ReliefF, RReliefF
 from .separation import Density, Fast, Fisher, KolmogorovSmirnov, Principal, ShrunkenFisher
-from .significance import ChiSquare, Correlation, FisherExact, FTest, MixedTest, TTest
+from .significance import ChiSquare, Correlation, CoxScore, FisherExact, FTest, MixedTest, TTest
 
 CRITERIA: dict[str, Callable[..., Criterion]] = {
     "margin": MarginChange,
@@ -37,6 +37,7 @@ FILTERS: dict[str, Callable[..., Filter]] = {
     "correlation": Correlation,
     "f_test": FTest,
     "rrelieff": RReliefF,
+    "cox_score": CoxScore,
 }
 
 __all__ = [
@@ -44,6 +45,7 @@ __all__ = [
     "FILTERS",
     "ChiSquare",
     "Correlation",
+    "CoxScore",
     "DecomposedHellinger",
     "Density",
     "FTest",

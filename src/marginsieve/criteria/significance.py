@@ -12,11 +12,13 @@ import numpy as np
 from scipy import special
 from sklearn.base import BaseEstimator
 
-from ..contracts import CATEGORICAL, KINDS, NUMBERS, SIGNS, VALUES, Array, IntArray, Resources, TableView
+from ..algebra.blocks import column_parts
+from ..contracts import CATEGORICAL, KINDS, NUMBERS, SIGNS, TIMES, VALUES, Array, IntArray, Resources, TableView
 from ..data.table import column_of
 from ..errors import whole_number
+from ..solvers.cox import RiskSets
 from ..solvers.execution import jit
-from ._columns import TINY, as_counts, by_block, by_class_and_kind, by_level, is_enough, moments
+from ._columns import TINY, as_counts, as_rows, by_block, by_class_and_kind, by_level, is_enough, moments
 
 LOG_10 = float(np.log(10.0))
 
@@ -198,6 +200,54 @@ class FTest(BaseEstimator):
         counts = as_counts(weight)
         for j in np.flatnonzero(nominal):
             out[j] = sum(_f_of_levels(column_of(table.Z, int(j)), label, counts) for label in y)
+        return out
+
+
+class CoxScore(BaseEstimator):
+    """``|U| / sqrt(I)``: the size of z of the score test of proportional hazards, by column.
+
+    U and I are the first derivative of the partial likelihood of the column alone, and minus the second, at no effect;
+    for two groups it is the log-rank test. A category is tested by the largest z of its levels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import CoxScore
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 10))
+    >>> y = np.column_stack([rng.exponential(np.exp(-2.0 * X[:, 3])), np.ones(100)])
+    >>> parts = {"machine": "cox", "criterion": CoxScore(), "search": "top_k", "outcome": "survival"}
+    >>> SVMSelector(**parts, n_features_to_select=1, random_state=0).fit(X, y).get_support(indices=True)
+    array([3])
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    targets: ClassVar[frozenset[str]] = frozenset({TIMES})
+    resources = Resources(linear_in_rows=True)
+
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
+        """(n,)."""
+        places, counts = y[0], as_counts(weight)
+        out = np.zeros(table.shape[1])
+        plain = []
+        for j, kind in enumerate(table.kind):
+            z = column_of(table.Z, j)
+            seen = ~np.isnan(z) & (counts > 0)
+            if kind != "nominal" and seen.all():
+                plain.append(j)
+                continue
+            sets = RiskSets(np.abs(places[seen]), places[seen] > 0, counts[seen])
+            columns = z[seen][None]
+            if kind == "nominal":
+                columns = (z[seen] == np.unique(z[seen])[:, None]).astype(np.float64)
+            if sets.events > 0 and columns.size:
+                out[j] = np.abs(sets.score_statistics(columns)).max()
+        if plain:
+            sets = RiskSets(np.abs(places), places > 0, counts)
+            part = table.columns(np.array(plain, dtype=np.intp))
+            blocks = column_parts(part.shape)
+            out[plain] = np.concatenate([np.abs(sets.score_statistics(as_rows(part.Z, some))) for some in blocks])
         return out
 
 

@@ -89,7 +89,8 @@ def check_attributes(fitted: Mapping[str, Any], names: tuple[str, ...], of_outco
     every, optional = {*names, *of_outcome}, {of_outcome[-1], "feature_names_in_"}
     require(set(fitted) <= every and every - set(fitted) <= optional, "its list")
     n = check_schema(fitted["columns_"])
-    problems = _check_classes(fitted) if "classes_" in of_outcome else _check_interval(fitted)
+    check = {"classes_": _check_classes, "interval_": _check_interval, "baseline_": _check_baseline}[of_outcome[0]]
+    problems = check(fitted)
     weight = fitted["_weight"]
     require(isinstance(weight, np.ndarray) and weight.ndim == 1 and 0 < len(weight) <= n, "_weight")
     floats(weight, weight.shape, "_weight", least=0.0)
@@ -140,6 +141,20 @@ def _check_interval(fitted: Mapping[str, Any]) -> int:
         for end in interval:
             number(end, "interval_")
         require(interval[0] <= interval[1], "interval_")
+    return 1
+
+
+def _check_baseline(fitted: Mapping[str, Any]) -> int:
+    """Times and hazards, both rising, and the line that risks lie on; there is one problem."""
+    if (baseline := fitted.get("baseline_")) is not None:
+        require(isinstance(baseline, tuple) and len(baseline) == 3, "baseline_")
+        times, hazard, line = baseline
+        require(isinstance(times, np.ndarray) and times.ndim == 1 and len(times) > 0, "baseline_")
+        floats(times, times.shape, "baseline_")
+        floats(hazard, times.shape, "baseline_", least=0.0)
+        floats(line, (2,), "baseline_")
+        require((np.diff(times) > 0).all() and (np.diff(hazard) >= 0).all(), "baseline_")
+        require(0 <= line[0] < MOST_SLOPE, "baseline_")
     return 1
 
 

@@ -34,7 +34,7 @@ from ..fitting.parts import AXES, Smote
 from ..fitting.procedure import Group
 from ..fitting.settings import outcome_of, refuse_model
 from ..fitting.training import Blended, Model, Scaling
-from ..outcomes import DECISIONS, Classes, Numbers
+from ..outcomes import DECISIONS, Classes, Numbers, Survival
 from ..problem import view_of
 from .fitted_selector import FittedSelector
 from .model_checks import check_attributes, check_csc, check_parts, check_view, check_works, floats, require, texts
@@ -148,6 +148,7 @@ ATTRIBUTES = (  # of a fitted selector; the others follow from them
 OF_OUTCOMES = {  # and those that its decision has, by the name of the outcome
     "classes": ("classes_", "positive_", "threshold_", "_sign", "_sigmoid"),
     "numbers": ("interval_",),
+    "survival": ("baseline_",),
 }
 # parameters that predictions do not need
 UNREAD = ("criterion", "search", "prefilter", "sampler", "cv", "random_state", "views")
@@ -160,7 +161,22 @@ def _known_types() -> dict[str, type]:
     makers = [(room, make) for axis, room in rooms.items() for make in AXES[axis].values()]
     parts = {f"{room}.{make.__name__}": make for room, make in makers if isinstance(make, type)}
     others: tuple[type, ...] = (
-        *(Schema, Table, Scaling, Solution, Step, StopInfo, Path, Trials, Group, Smote, SVMSelector, Classes, Numbers),
+        *(
+            Schema,
+            Table,
+            Scaling,
+            Solution,
+            Step,
+            StopInfo,
+            Path,
+            Trials,
+            Group,
+            Smote,
+            SVMSelector,
+            Classes,
+            Numbers,
+            Survival,
+        ),
     )
     return {**parts, **{part.__name__: part for part in others}}
 

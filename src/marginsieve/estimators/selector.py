@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import ProblemView, Search
+from ..contracts import Machine, ProblemView, Search
 from ..criteria import Fisher, MarginChange
 from ..errors import InputError, one_of, positive_number
 from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
@@ -20,8 +20,8 @@ from ..fitting.settings import Plan, Settings, check_seed, check_settings, outco
 from ..fitting.training import prepare
 from ..fitting.view_averaging import COMBINE, BlendPlan, blend_plan, fit_blend
 from ..kernels import Clinical
-from ..machines import CSVC, KernelRidge
-from ..outcomes import Classes
+from ..machines import CSVC, CoxRidge, KernelRidge, MartingaleRidge
+from ..outcomes import Classes, Survival
 from ..searches import Backward, TopK
 from .fitted_selector import FittedSelector, describe_like, optimality
 from .inputs import encode
@@ -426,7 +426,7 @@ class Blend(FittedSelector):
 
 def views_of(outcome: str, **settings: Any) -> list[SVMSelector]:
     """A linear view and a view on the clinical kernel, for an outcome by its name."""
-    return linear_and_clinical(**settings) if outcome == Classes.name else ridge_views(**settings)
+    return linear_and_clinical(**settings) if outcome == Classes.name else ridge_views(outcome, **settings)
 
 
 def linear_and_clinical(
@@ -440,11 +440,17 @@ def linear_and_clinical(
 PENALTY = 0.1  # of the ridge regression that eliminates
 
 
-def ridge_views(
-    penalty: float = PENALTY, step: float | int = 0.2, standardize: bool = True, **settings: Any
-) -> list[SVMSelector]:
+def ridge_machines(outcome: str) -> tuple[Machine, Machine]:
+    """The ridge regression that eliminates and the machine that predicts, for an outcome by its name."""
+    if outcome == Survival.name:
+        return MartingaleRidge(PENALTY), CoxRidge()
+    return KernelRidge(PENALTY), KernelRidge()
+
+
+def ridge_views(outcome: str, step: float | int = 0.2, standardize: bool = True, **settings: Any) -> list[SVMSelector]:
     """Eliminations by ridge regression on the linear and on the clinical kernel; each view predicts by the penalty that
     leave-one-out chooses."""
-    search, machine = Backward(step=step, final=KernelRidge()), KernelRidge(penalty=penalty)
-    linear = SVMSelector("linear", machine, MarginChange(), search, standardize=standardize, **settings)
-    return [linear, SVMSelector(Clinical(), machine, MarginChange(), search, **settings)]
+    eliminates, predicts = ridge_machines(outcome)
+    search = Backward(step=step, final=predicts)
+    linear = SVMSelector("linear", eliminates, MarginChange(), search, standardize=standardize, **settings)
+    return [linear, SVMSelector(Clinical(), eliminates, MarginChange(), search, **settings)]

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from ..contracts import Machine
 from .column_machines import L1SVC, ConcaveSVC, HingeSVC, RampSVC
 from .kernel_machines import CSVC, MKL, Sphere
+from .survival_machines import CoxRidge, MartingaleRidge
 from .value_machines import SVR, KernelRidge
 
 MACHINES: dict[str, Callable[..., Machine]] = {
@@ -17,6 +18,9 @@ MACHINES: dict[str, Callable[..., Machine]] = {
     "mkl": MKL,
     "kernel_ridge": KernelRidge,
     "svr": SVR,
+    "cox": CoxRidge,
+    "martingale_ridge": MartingaleRidge,
 }
 
-__all__ = ["CSVC", "L1SVC", "MACHINES", "MKL", "SVR", "ConcaveSVC", "HingeSVC", "KernelRidge", "RampSVC", "Sphere"]
+__all__ = ["CSVC", "L1SVC", "MACHINES", "MKL", "SVR", "ConcaveSVC", "CoxRidge", "HingeSVC", "KernelRidge"]
+__all__ += ["MartingaleRidge", "RampSVC", "Sphere"]

@@ -510,9 +510,14 @@ class Target(ABC):
     def machine_target(self) -> MachineTarget:
         """What machines solve for: problems y (k, m) with costs (k, m), which have the weights in them."""
 
+    @property
+    def regressed(self) -> Array:
+        """(k, m) what closed-form regressions take for the outcome."""
+        return np.asarray(self.machine_target.y, dtype=np.float64)
+
     def association(self) -> Array:
         """(d, m) what columns are correlated with: orthonormal, each with mean 0."""
-        values = np.asarray(self.machine_target.y, dtype=np.float64)
+        values = self.regressed
         basis, triangle = np.linalg.qr((values - values.mean(axis=1, keepdims=True)).T)
         size = np.abs(np.diag(triangle))
         return np.asarray(basis[:, size > 1e-9 * size.max()].T)

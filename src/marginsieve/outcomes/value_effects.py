@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 THIRDS = ("lowest third", "middle third", "highest third")
 
 
-def describe_with_values(column: pd.Series, kind: str, values: Array) -> dict[str, Any]:
+def describe_with_values(column: pd.Series, kind: str, values: Array, what: str = "the outcome") -> dict[str, Any]:
     """Correlation of a number, share of the variance between the levels of a category; direction, values by thirds.
 
     The interval is of the column alone: of a column that was selected because its effect is large it is too high.
@@ -31,7 +31,7 @@ def describe_with_values(column: pd.Series, kind: str, values: Array) -> dict[st
     if count > 3 and abs(size) < 1:
         low, high = np.tanh(np.arctanh(size) + np.array([-Z, Z]) / np.sqrt(count - 3)).tolist()
     effect = {"name": "Pearson's r", "value": size, "low": low, "high": high, "unit": "-1 to 1"}
-    direction = "" if size == 0 else f"{'rises' if size > 0 else 'falls'} with the outcome"
+    direction = "" if size == 0 else f"{'rises' if size > 0 else 'falls'} with {what}"
     return {**by_third, "effect": effect, "direction": direction}
 
 

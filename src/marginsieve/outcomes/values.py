@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, stats
 from sklearn.utils import RegressorTags
 from sklearn.utils.validation import check_consistent_length, column_or_1d
 
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 COVERED = 0.9  # share of new rows that an interval of a prediction is to hold
 POINTS = 500  # of a picture, at most
+LEAST_SHARE = 1e-9  # of a view among several
+SUM_WEIGHT = 1e5  # of the equation that shares sum to 1
 
 # Factors of intervals were measured on simulated tables: benchmarks/outcomes.md.
 NUMBER_METRICS = {
@@ -238,9 +240,9 @@ class NumberTarget(Target):
         return NumberDecision(error_interval(self.values[rows] - held[:, 0], weight, len(np.unique(rows))))
 
     def scales(self, values: Sequence[Array], rows: IntArray, weight: Array) -> tuple[Array, Array]:
-        """(v, 1), (v, 1): 0, and a unit by which a view counts by the inverse of its squared error on held-out rows."""
-        error = np.array([weight @ (value[:, 0] - self.values[rows]) ** 2 for value in values])
-        share = 1.0 / np.maximum(error, 1e-12 * max(float(error.max()), 1e-300))
+        """(v, 1), (v, 1): 0, and units by which the mean of the views has the smallest error on held-out rows."""
+        errors = np.array([np.sqrt(weight) * (value[:, 0] - self.values[rows]) for value in values])
+        share = np.maximum(shares_of_least_error(errors), LEAST_SHARE)
         return np.zeros((len(values), 1)), (share.sum() / (len(values) * share))[:, None]
 
     @property
@@ -319,6 +321,17 @@ class NumberTarget(Target):
             rows = np.argsort(self.values, kind="stable")[np.linspace(0, len(mean) - 1, POINTS).astype(np.intp)]
         points = {"observed": self.values[rows].tolist(), "predicted": mean[rows].tolist()}
         return {"curves": {"agreement": points}, "confusion": None}
+
+
+def shares_of_least_error(errors: Array) -> Array:
+    """(v,) shares of 0 or more, of sum 1, whose mean of the errors (v, rows) has the smallest sum of squares."""
+    size = float(np.sqrt((errors**2).sum(axis=1).max(initial=0.0)))
+    if size <= 0:
+        return np.full(len(errors), 1.0 / len(errors))
+    # the sum is one more equation, of so large a weight that it holds
+    equations = np.vstack([errors.T / size, np.full((1, len(errors)), SUM_WEIGHT)])
+    share, _ = optimize.nnls(equations, np.append(np.zeros(errors.shape[1]), SUM_WEIGHT))
+    return np.asarray(share / share.sum())
 
 
 def error_interval(errors: Array, weight: Array, count: int) -> tuple[float, float]:

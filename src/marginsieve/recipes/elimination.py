@@ -8,12 +8,13 @@ from typing import Any
 from ..contracts import CriterionLike, KernelLike, Machine, MachineLike
 from ..criteria import LearnedWeight, Loss, MarginChange, ReliefF
 from ..estimators import Blend, SVMSelector
-from ..estimators.selector import PENALTY, linear_and_clinical, ridge_views
+from ..estimators.selector import linear_and_clinical, ridge_machines, ridge_views
 from ..fitting.parts import criterion_of, kernel_of, machine_of
 from ..kernels import Clinical, Gaussian
-from ..machines import CSVC, MKL, KernelRidge, Sphere
-from ..searches import Backward, TopK
-from .registry import register, takes_classes
+from ..machines import CSVC, MKL, CoxRidge, MartingaleRidge, Sphere
+from ..outcomes import Classes, Survival
+from ..searches import Backward, InTurns, TopK
+from .registry import outcome_named, register
 
 
 @register(
@@ -21,14 +22,15 @@ from .registry import register, takes_classes
     family="elimination",
     takes="numbers sparse",
     cost=(0.2, 0.8, 1.8),
-    default_for={"numbers": 2, "outcome numbers": 2},
+    default_for={"numbers": 2, "outcome numbers": 2, "outcome survival": 3},
 )
 def svm_rfe(
     kernel: KernelLike = "linear", C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
     """Recursive elimination by the margin change of a support vector machine.
 
-    With outcome="numbers" it is elimination by kernel ridge regression, for which `C` plays no part.
+    With outcome="numbers" it is elimination by kernel ridge regression, with outcome="survival" by ridge regression on
+    martingale residuals, then proportional hazards; `C` plays no part in either.
 
     Parameters
     ----------
@@ -65,13 +67,21 @@ def svm_rfe(
     family="elimination",
     takes="numbers categories missing",
     cost=(0.1, 4.0, 2.4),
-    default_for={"mixed": 1, "mixed, rare class": 2, "outcome numbers, mixed": 2},
+    default_for={
+        "mixed": 1,
+        "mixed, rare class": 2,
+        "outcome numbers, mixed": 2,
+        "outcome survival": 1,
+        "outcome survival, mixed": 1,
+    },
 )
 def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SVMSelector:
     """Recursive elimination on the clinical kernel: numbers and categories together, cells may be missing.
 
     The kernel is the mean over the columns that are left. With outcome="numbers" the machine is kernel ridge
-    regression, for which `C` plays no part.
+    regression. With outcome="survival" three eliminations by ridge regression on martingale residuals, with penalties
+    1, 0.1 and 0.03, are merged by turns, and proportional hazards with a ridge penalty are fitted on the list. `C`
+    plays no part in either.
 
     Parameters
     ----------
@@ -97,6 +107,10 @@ def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SV
     >>> set(selector.get_feature_names_out()) == set(cohort.truth.relevant)
     True
     """
+    if outcome_named(settings) == Survival.name:
+        machines = [MartingaleRidge(penalty) for penalty in PENALTIES]
+        search = InTurns(machines, step=step, final=CoxRidge())
+        return SVMSelector(Clinical(), machines[0], MarginChange(), search, **settings)
     return _by_margin(Clinical(), C, step, settings)
 
 
@@ -242,10 +256,11 @@ def svdd_rfe(
 
 
 def _by_margin(kernel: KernelLike, C: float, step: float | int, settings: dict[str, Any]) -> SVMSelector:
-    """Elimination by the change of the margin: of a support vector machine, or of ridge regression for numbers."""
-    if takes_classes(settings):
+    """Elimination by the change of the margin: of a support vector machine, or of what ridge regression is for."""
+    if (outcome := outcome_named(settings)) == Classes.name:
         return _backward(kernel, CSVC(C=C), MarginChange(), step, settings)
-    return _backward(kernel, KernelRidge(PENALTY), MarginChange(), step, settings, KernelRidge())
+    eliminates, predicts = ridge_machines(outcome)
+    return _backward(kernel, eliminates, MarginChange(), step, settings, predicts)
 
 
 def _backward(
@@ -260,6 +275,8 @@ def _backward(
     return SVMSelector(kernel=kernel_of(kernel), machine=machine, criterion=criterion, search=search, **settings)
 
 
+PENALTIES = (1.0, 0.1, 0.03)  # of ridge regressions on martingale residuals, whose eliminations are merged
+
 # -- blends -----------------------------------------------------------------------------------------------------------
 
 OF_BLEND = frozenset(inspect.signature(Blend).parameters) - {"views", "combine"}
@@ -273,7 +290,13 @@ COSTS = (1.0, 10.0, 100.0)  # C of the non-linear probe, chosen by inner folds
     family="blend",
     takes="numbers categories missing",
     cost=(0.5, 8.0, 6.0),
-    default_for={"numbers": 1, "rare class": 1, "outcome numbers": 1, "outcome numbers, mixed": 1},
+    default_for={
+        "numbers": 1,
+        "rare class": 1,
+        "outcome numbers": 1,
+        "outcome numbers, mixed": 1,
+        "outcome survival": 2,
+    },
 )
 def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any) -> Blend:
     """A linear machine on the best columns by the Fisher score, and elimination on the clinical kernel, averaged.
@@ -281,8 +304,9 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     Each view ranks the features and chooses how many it takes. On tables with categories the linear view sees the
     other columns, and missing cells at the means of the training rows; the clinical kernel takes both as they are. With
     outcome="numbers" both views are eliminations by kernel ridge regression with penalty 0.1, each predicts by ridge
-    regression at the penalty that leave-one-out chooses, and views count by the inverse of their squared error on
-    held-out rows; `C` plays no part then.
+    regression at the penalty that leave-one-out chooses, and views are weighed so that their mean has the smallest
+    squared error on held-out rows; with outcome="survival" the regression is on martingale residuals, and each view predicts by
+    proportional hazards. `C` plays no part in either.
 
     Parameters
     ----------
@@ -314,8 +338,8 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     array(['g03', 'g07'], dtype=object)
     """
     of_views, shared = _split(settings)
-    if not takes_classes(settings):
-        return Blend(ridge_views(step=step, standardize=standardize, **of_views), **shared)
+    if (outcome := outcome_named(settings)) != Classes.name:
+        return Blend(ridge_views(outcome, step=step, standardize=standardize, **of_views), **shared)
     return Blend(linear_and_clinical(C, step, standardize, **of_views), **shared)
 
 

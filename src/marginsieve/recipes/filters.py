@@ -7,11 +7,13 @@ from typing import Any
 from .. import criteria
 from ..contracts import CriterionLike, KernelLike, MachineLike
 from ..estimators import SVMSelector
+from ..estimators.selector import ridge_machines
 from ..fitting.parts import Smote, criterion_of, kernel_of, machine_of
 from ..kernels import Clinical
-from ..machines import CSVC, KernelRidge
+from ..machines import CSVC
+from ..outcomes import Classes, Survival
 from ..searches import Harmony, Merge, TopK
-from .registry import register, takes_classes
+from .registry import outcome_named, register
 
 
 @register(
@@ -19,7 +21,7 @@ from .registry import register, takes_classes
     family="filter",
     takes="numbers sparse",
     cost=(0.2, 0.7, 1.3),
-    default_for={"outcome numbers": 3},
+    default_for={"outcome numbers": 3, "outcome survival": 4, "outcome survival, mixed": 2},
 )
 def fisher(
     kernel: KernelLike = "linear",
@@ -30,7 +32,8 @@ def fisher(
 ) -> SVMSelector:
     """The best features by the Fisher score, then a support vector machine (or another machine) on them.
 
-    With outcome="numbers" the features are ranked by the F test and the machine is kernel ridge regression.
+    With outcome="numbers" the features are ranked by the F test and the machine is kernel ridge regression, with
+    outcome="survival" by the score test of proportional hazards, which are the machine.
 
     Parameters
     ----------
@@ -58,7 +61,10 @@ def fisher(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    criterion = criteria.Fisher() if takes_classes(settings) else criteria.FTest()
+    outcome = outcome_named(settings)
+    criterion: CriterionLike = criteria.Fisher()
+    if outcome != Classes.name:
+        criterion = criteria.CoxScore() if outcome == Survival.name else criteria.FTest()
     return _filter(criterion, C, kernel, machine, standardize=standardize, **settings)
 
 
@@ -296,7 +302,7 @@ def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **s
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    ranking = criteria.ReliefF if takes_classes(settings) else criteria.RReliefF
+    ranking = criteria.ReliefF if outcome_named(settings) == Classes.name else criteria.RReliefF
     return _filter(ranking(n_neighbors), C, standardize=standardize, **settings)
 
 
@@ -407,8 +413,9 @@ def _filter(
     machine: MachineLike | None = None,
     **settings: Any,
 ) -> SVMSelector:
-    """The best features by a filter, then a support vector machine (for numbers ridge regression), or what is given."""
-    usual = CSVC(C=C) if takes_classes(settings) else KernelRidge()
+    """The best features by a filter, then a support vector machine, or ridge regression, or what is given."""
+    outcome = outcome_named(settings)
+    usual = CSVC(C=C) if outcome == Classes.name else ridge_machines(outcome)[1]
     last = usual if machine is None else machine_of(machine)
     return SVMSelector(kernel=kernel_of(kernel), machine=last, criterion=criterion, search=TopK(), **settings)
 

@@ -16,7 +16,10 @@ from ..estimators.fitted_selector import FittedSelector, describe_like
 from ..outcomes import Classes
 
 FAMILIES = ("blend", "elimination", "filter", "linear", "scaling", "search")
-SHAPES = ("numbers", "rare class", "mixed", "mixed, rare class", "outcome numbers", "outcome numbers, mixed")
+SHAPES = (
+    *("numbers", "rare class", "mixed", "mixed, rare class"),
+    *(f"outcome {name}{kind}" for name in ("numbers", "survival") for kind in ("", ", mixed")),
+)
 OTHERS = (3.0, 30.0, 15.0)  # the cost of a recipe that was not measured
 
 Function = TypeVar("Function", bound=Callable[..., FittedSelector])
@@ -213,10 +216,10 @@ def register(
     return add
 
 
-def takes_classes(settings: Mapping[str, Any]) -> bool:
-    """Whether a recipe with these settings is for classes, which all recipes take; some take other outcomes too."""
+def outcome_named(settings: Mapping[str, Any]) -> str:
+    """The name of the outcome that a recipe is for, classes by default; some take others too."""
     outcome = settings.get("outcome", Classes.name)
-    return bool(getattr(outcome, "name", outcome) == Classes.name)
+    return str(getattr(outcome, "name", outcome))
 
 
 def configure(recipe: Callable[..., FittedSelector], settings: Mapping[str, Any]) -> FittedSelector:
@@ -319,7 +322,7 @@ def defaults(shape: str) -> tuple[str, ...]:
     ----------
     shape : str
         One of `SHAPES`: "numbers", "rare class", "mixed", "mixed, rare class" where the target is classes, "outcome
-        numbers" and "outcome numbers, mixed" where it is numbers.
+        numbers" and "outcome numbers, mixed" where it is numbers, and the same of survival.
 
     Returns
     -------

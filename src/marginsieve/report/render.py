@@ -78,6 +78,7 @@ def _page(result: dict[str, Any]) -> str:
         "pr_chart": _two_lines(result, "precision_recall", "recall", "precision"),
         "calibration_chart": _calibration_chart(result),
         "agreement_chart": _agreement_chart(result),
+        "survival_chart": _survival_chart(result),
         "floor": _floor(result),
         "reach": _reach(result),
     }
@@ -261,4 +262,21 @@ def _agreement_chart(result: dict[str, Any]) -> Markup | None:
     chart.line(ends, ends, "chance", "predicted = observed")
     for x, y in zip(observed, predicted, strict=True):
         chart.mark(x, y, "s0", "circle", f"observed {x:.4g}, predicted {y:.4g}", 2.5)
+    return chart.svg()
+
+
+def _survival_chart(result: dict[str, Any]) -> Markup | None:
+    """Kaplan-Meier curves by thirds of the predicted risk."""
+    drawn = (result["curves"]["main"] or {}).get("survival")
+    if drawn is None:
+        return None
+    longest = drawn["longest"] or 1.0
+    title = "Share without the event, by thirds of the predicted risk"
+    chart = svg.Chart(title, (0.0, longest), (0.0, 1.0), "time", "share without the event", width=640)
+    for k, group in enumerate(drawn["groups"]):
+        xs, ys = [0.0], [1.0]
+        for x, y in zip(group["time"], group["survival"], strict=True):
+            xs += [x, x]
+            ys += [ys[-1], y]
+        chart.line([*xs, longest], [*ys, ys[-1]], f"s{k}", f"{group['name']}: {group['events']} events")
     return chart.svg()

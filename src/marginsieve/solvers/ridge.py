@@ -287,3 +287,26 @@ def _certify(
     unit = float(np.abs(cost * (y - centre)).max(initial=0.0)) or 1.0
     wrong = float(np.abs(cost * slack - penalty * coef).max(initial=0.0)) if penalty > 0 else 0.0
     return RidgeOptimum(coef, intercept, penalty, slack, objective, wrong / unit)
+
+
+def centred_coordinates(K: Array, cost: Array) -> tuple[Array, float]:
+    """(rows, r), trace: coordinates whose products are the kernel matrix about its weighted mean, and its trace.
+
+    K (rows, rows) and cost (rows,), above 0; the trace is sum_i cost_i |phi_i - mean|^2.
+    """
+    mean = cost / cost.sum()
+    by_row = K @ mean
+    energy, directions = np.linalg.eigh(K - by_row[:, None] - by_row[None, :] + mean @ by_row)
+    known = energy > NEGLIGIBLE * max(float(energy.max(initial=0.0)), 1e-300)
+    coordinates = directions[:, known] * np.sqrt(energy[known])
+    return coordinates, float(cost @ (coordinates**2).sum(axis=1))
+
+
+def leave_one_out_share(coordinates: Array, y: Array, cost: Array) -> float:
+    """The penalty, in units of the trace, of the smallest leave-one-out error of ridge regression on coordinates."""
+    root, _, z, _ = weighted_values(y, cost)
+    left, size, _ = np.linalg.svd(root[:, None] * coordinates, full_matrices=False)
+    energy = size**2
+    known = energy > NEGLIGIBLE * max(float(energy.max(initial=0.0)), 1e-300)
+    directions = left[:, known]
+    return _best_share(energy[known] / energy.sum(), directions, z, directions.T @ z, cost)

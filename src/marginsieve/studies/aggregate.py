@@ -18,6 +18,7 @@ ANALYSES = (
     *("evidence", "shuffled-study", "effects", "false-share", "substitutes", "other-lists", "costs", "references"),
     "boosted-trees",
 )
+OF_ROWS = ("agreement", "survival")  # curves that show single rows
 #: whose sentences hold counts and names of columns alone
 FINDINGS = (
     *("copy", "leak", "before", "groups", "equal rows", "torn rows", "few", "gaps", "id", "counts", "unstable", "wide"),
@@ -57,8 +58,8 @@ def _without_rows(result: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_points(curves: dict[str, Any] | None) -> dict[str, Any] | None:
-    """Curves without predictions of single rows."""
-    return None if curves is None else {name: part for name, part in curves.items() if name != "agreement"}
+    """Curves without predictions, or times, of single rows."""
+    return None if curves is None else {name: part for name, part in curves.items() if name not in OF_ROWS}
 
 
 def _plot_of_class(plot: dict[str, Any] | None) -> dict[str, Any] | None:

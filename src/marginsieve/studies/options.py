@@ -37,7 +37,7 @@ MOST_COUNT = 100_000  # subsamples, shuffles, lists and folds
 MOST_MINUTES = 1e7
 INTERVALS = ("simple", "nested")
 LABELS = ("fallible", "certain")
-OUTCOMES = ("auto", "classes", "numbers")
+OUTCOMES = ("auto", "classes", "numbers", "survival")
 SWITCHES = ("suspects", "references", "substitutes")  # were options of their own, on or off
 
 P = ParamSpec("P")
@@ -147,10 +147,23 @@ class StudyOptions:
     positive: Any = option(None, "The class of interest; by default the rarer one.", kind="label or None")
     outcome: Any = option(
         "auto",
-        "What the target is: classes, or numbers, whose values are predicted. auto takes it for numbers where it holds "
-        "more than ten different ones that are not whole, or most of them rare, and says so.",
+        "What the target is: classes, numbers, whose values are predicted, or survival: whether an event was seen, its "
+        "time in another column. auto takes it for numbers where it holds more than ten different ones that are not "
+        "whole, or most of them rare, and for survival where there is a time, and says so.",
         kind="str or Outcome",
         check=must_be(lambda value: not isinstance(value, str) or value in OUTCOMES, f"one of {listing(OUTCOMES)}"),
+    )
+    time: str | None = option(
+        None,
+        "Column of the time to the event, or to which it had not come; the target says whether it came (1 or true, or "
+        "a word such as died).",
+        check=must_be(lambda value: isinstance(value, str), "the name of a column"),
+        decides=False,  # a part of the table, which is known by its fingerprint
+    )
+    horizon: float | None = option(
+        None,
+        "For survival: the time at which AUC and Brier score are computed and survival is predicted.",
+        check=number(1e300),
     )
     n_features_to_select: int | None = option(
         None,

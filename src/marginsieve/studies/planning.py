@@ -129,7 +129,7 @@ def choose(shape: Shape, options: StudyOptions, on_gpu: bool = False) -> Choice:
     used = round(min(m, max_samples or m) * (1 - 1 / cv))
     kernel = (("kernel", options.kernel),) if options.kernel else ()
     methods = [Method(name, name, kernel) for name in names]
-    plain = "su" if shape.mixed else "fisher"
+    plain = "su" if shape.mixed and shape.outcome != "survival" else "fisher"
     if not recipes.defaults(f"outcome {shape.outcome}") and shape.outcome != "classes":  # filters are not about it
         plain = names[0]
     methods.append(Method(ALL_FEATURES, plain, (("n_features_to_select", 1.0),)))

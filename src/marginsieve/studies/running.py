@@ -20,7 +20,7 @@ from ..estimators.fitted_selector import FittedSelector
 from ..estimators.persistence import NAME
 from ..fitting.settings import find_outcome
 from ..fitting.view_averaging import works_in_batches
-from ..outcomes import Target
+from ..outcomes import Survival, Target
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from .analyses.costs import CheapList
@@ -338,7 +338,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     X : table of shape (n_samples, n_features)
         pandas, polars, arrow or an array; numbers, categories, empty cells.
     y : array-like of shape (n_samples,)
-        The classes, two or more.
+        The classes, two or more; or numbers; or of survival two columns, or a structured array, of a time and an event.
     {options}
 
     Returns
@@ -352,7 +352,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     >>> study.features["name"].head(2).sort_values().tolist()
     ['g03', 'g07']
     """
-    columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "include", "drop", "outcome")}
+    columns = {name: getattr(options, name) for name in ("groups", "ids", "keep", "include", "drop", "outcome", "time")}
     with follow_umask(bool(options.follow_umask)):
         return run_study(from_arrays(X, y, **columns), options)
 
@@ -373,7 +373,12 @@ def run_study(
     """
     since = time.perf_counter() if since is None else since
     options.check()
-    options = replace(options, outcome=data.outcome)
+    outcome = data.outcome
+    if outcome == Survival.name:
+        outcome = Survival(probability=True, horizon=options.horizon)
+    elif options.horizon is not None:
+        raise InputError(f"horizon is {options.horizon!r}, and the outcome is {outcome}: it is for survival")
+    options = replace(options, outcome=outcome)
     known, data = load_analyses(), data.in_canonical_order(options.random_state)
     if options.positive is None and options.outcome == "classes":
         label, notes = find_positive(data.y, data.target)

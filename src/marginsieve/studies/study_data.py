@@ -23,11 +23,12 @@ from ..errors import InputError, listing, many, shown_value
 from ..estimators import find_suspects
 from ..fitting.rows import Rows
 from ..fitting.settings import refuse_dense
-from ..outcomes import Classes
+from ..outcomes import Classes, Survival
+from ..outcomes.survival import holds_times, read_times
 from ..outcomes.target import NUMBERS, plain_labels
 from .checks import CHECKS, Finding
 from .findings import MIXED, find_known_after, find_leaks, show_cell, table_findings
-from .target_column import merge_labels, refuse_amounts, refuse_times, resolve_outcome
+from .target_column import merge_labels, read_survival, refuse_amounts, refuse_times, resolve_outcome
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,7 @@ class StudyData:
 
         names = [str(name) for name in self.X.columns]
         columns = np.array(sorted(range(len(names)), key=names.__getitem__) if self.named else range(len(names)))
-        X, outcome = self.X.iloc[:, columns], pd.Series(self.y).astype(str).to_numpy()
+        X, outcome = self.X.iloc[:, columns], pd.DataFrame(self.y).astype(str).agg(" ".join, axis=1).to_numpy()
         if self.has_ids:
             numbers = np.argsort(np.asarray(self.labels), kind="stable")
         else:
@@ -129,24 +130,25 @@ def from_frame(
     keep: Sequence[str] = (),
     include: Sequence[str] = (),
     outcome: str | Outcome = "classes",
+    time: str | None = None,
     ledger: Ledger | None = None,
 ) -> StudyData:
     """A table with its target; `ids` names the columns that tell rows apart, None finds them.
 
     Columns of `keep` and `include` are features whatever they look like. `outcome`: what the target is; "auto" guesses
-    between classes, of which there is more to say, and numbers. `ledger`: what was changed when the table was read;
-    what is changed here is added.
+    between classes, of which there is more to say, numbers, and survival, whose times are in the column `time`.
+    `ledger`: what was changed when the table was read; what is changed here is added.
     """
     in_python, ledger = ledger is None, Ledger() if ledger is None else ledger
     labels, is_id = _row_names(frame)
     frame = frame.reset_index(drop=True)
-    _check_names(frame, target, groups, drop, ids or (), {"keep": keep, "include": include})
-    outcome, guessed = resolve_outcome(frame[target], outcome)
-    by_label = outcome == CLASSES or isinstance(outcome, Classes)
-    keep = (*keep, *include)
-    y = _read_target(frame[target], by_label, ledger)
-    y, spelt = merge_labels(y, ledger, in_python) if by_label else (y, [])
+    _check_names(
+        frame, target, groups, (*drop, *([] if time is None else [time])), ids or (), {"keep": keep, "include": include}
+    )
+    outcome, y, spelt = _read_outcome(frame, target, time, outcome, ledger, in_python)
+    by_label, keep = outcome == CLASSES or isinstance(outcome, Classes), (*keep, *include)
     left_out = [name for name in (groups, *drop) if name is not None]
+    drop = (*drop, *([] if time is None else [time]))
     frame = tidy_frame(frame.drop(columns=[target, *drop]), ledger)
     X, empty = _drop_empty(frame.drop(columns=[] if groups is None else groups), keep)
     named_ids = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
@@ -172,7 +174,7 @@ def from_frame(
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
     findings = [
         *(Finding(*remark) for remark in ledger.remarks),
-        *(*guessed, *spelt, *alarms, *after),
+        *(*spelt, *alarms, *after),
         *table_findings(X, y if by_label else None, group),
         *repeats,
         *empty,
@@ -185,6 +187,26 @@ def from_frame(
     left_out += [*names, *(name for finding in empty for name in finding.columns), *useless]
     data = StudyData(X, y, group, labels, target, groups, tuple(names), tuple(left_out), tuple(findings), has_ids)
     return replace(data, ledger=ledger, outcome=outcome)
+
+
+def _read_outcome(
+    frame: pd.DataFrame, target: str, time: str | None, outcome: str | Outcome, ledger: Ledger, in_python: bool
+) -> tuple[str | Outcome, Any, list[Finding]]:
+    """What the target is, its values, and what to say of it."""
+    outcome, findings = resolve_outcome(frame[target], outcome, time is not None)
+    if getattr(outcome, "name", outcome) == Survival.name:
+        y, notes = read_survival(frame, target, time)
+        return outcome, y, findings + notes
+    if time is not None:
+        raise InputError(
+            f"time is {time!r}, and the outcome is {getattr(outcome, 'name', outcome)}: times are of survival"
+        )
+    by_label = outcome == CLASSES or isinstance(outcome, Classes)
+    values = _read_target(frame[target], by_label, ledger)
+    if not by_label:
+        return outcome, values, findings
+    labels, spelt = merge_labels(values, ledger, in_python)
+    return outcome, labels, findings + spelt
 
 
 def _row_names(frame: pd.DataFrame) -> tuple[pd.Series | None, bool]:
@@ -337,9 +359,10 @@ def _check_names(
     drop: Sequence[str],
     ids: Sequence[str],
     features: Mapping[str, Sequence[str]],
+    time: str | None = None,
 ) -> None:
     """Every column that is named is there and has one role; target and groups are whole."""
-    roles = [("target", target), ("groups", groups), *(("ids", name) for name in ids)]
+    roles = [("target", target), ("groups", groups), ("time", time), *(("ids", name) for name in ids)]
     for role, name in [
         *roles,
         *(("drop", name) for name in drop),
@@ -351,11 +374,15 @@ def _check_names(
             if not close and all(is_numeral(column) for column in frame.columns):
                 hint += "; has the file a line with names at its top?"
             raise InputError(f"{role} names {name!r}, which the table does not have; {hint}")
-    if target in (groups, *drop, *ids):
-        raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, nor tell groups")
+    if target in (groups, time, *drop, *ids):
+        raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, a time, nor tell groups")
+    if time is not None and time in (groups, *drop, *ids):
+        raise InputError(f"{time!r} is the time: it cannot be dropped, be an id, nor tell groups")
     for role, names in features.items():
-        if both := [name for name in names if name in (target, groups, *drop, *ids)]:
-            raise InputError(f"{role} names {both[0]!r}, which is the target, the group column, an id or dropped")
+        if both := [name for name in names if name in (target, groups, time, *drop, *ids)]:
+            raise InputError(
+                f"{role} names {both[0]!r}, which is the target, the group column, a time, an id or dropped"
+            )
     for role, name in (("target", target), ("group column", groups)):
         if name is not None and (missing := int(frame[name].isna().sum())):
             raise InputError(
@@ -374,6 +401,7 @@ def from_arrays(
     drop: Sequence[Any] = (),
     include: Sequence[Any] = (),
     outcome: str | Outcome = "classes",
+    time: str | None = None,
 ) -> StudyData:
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
     import pandas as pd
@@ -396,13 +424,20 @@ def from_arrays(
     else:
         frame = table.to_pandas()
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
-    target = _free_name(target, frame)
-    frame = frame.assign(**{target: _as_column("y", y, len(frame))})
+    if holds_times(y, outcome):
+        seconds, event = read_times(frame, y)
+        target, time = _free_name("event", frame), _free_name("time", frame)
+        frame = frame.assign(**{target: event, time: seconds})
+    else:
+        target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
+        target = _free_name(target, frame)
+        frame = frame.assign(**{target: _as_column("y", y, len(frame))})
     group_name = None if groups is None else _free_name("groups", frame)
     if group_name is not None:
         frame[group_name] = _as_column("groups", groups, len(frame))
-    data = from_frame(frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, include=include, outcome=outcome)
+    data = from_frame(
+        frame, target, groups=group_name, drop=drop, ids=ids, keep=keep, include=include, outcome=outcome, time=time
+    )
     return replace(data, named=table is not None)
 
 

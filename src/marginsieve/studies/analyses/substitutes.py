@@ -16,17 +16,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import delayed
 
-from ...contracts import IntArray
-from ...criteria import Fisher, FTest
+from ...contracts import Filter, IntArray
+from ...criteria import CoxScore, Fisher, FTest
 from ...data.association import most_alike
 from ...engine.nested import Fold, Nested
 from ...engine.scoring import SWAPS, Factors, Pass, Scores, score_difference
 from ...engine.units import UnitTable
 from ...errors import many
 from ...estimators import SVMSelector
+from ...estimators.selector import ridge_machines
 from ...fitting.rows import Rows
 from ...fitting.training import varying_columns
-from ...machines import CSVC, KernelRidge
+from ...machines import CSVC
 from ...searches import TopK
 from ...solvers.execution import one_thread, parallel
 from ..analysis import AnalysisResult, Facts, StudyRun, applies_to_lists, part_of_every_study, register_analysis
@@ -35,7 +36,7 @@ from ..study_data import column_costs
 if TYPE_CHECKING:
     import pandas as pd
 
-MARGIN = 0.02  # of AUC, or of R2
+MARGIN = 0.02  # of AUC, R2 or C
 LEVEL = 0.9  # of the interval that has to be within the margin: two one-sided tests at 5 %
 FEATURES, CANDIDATES = 20, 3  # of the list, and for each of them
 ALIKE = 0.5  # how alike a candidate is at least
@@ -199,22 +200,24 @@ def predict_on(part: Rows, columns: IntArray, encoded: Rows, test: IntArray) -> 
     """Predictions of rows of a table by a machine that is trained on some columns of a part, all of them.
 
     The machine is linear where the columns are numbers without gaps, else on the clinical kernel. It is ridge
-    regression where the target is numbers.
+    regression where the target is numbers, and proportional hazards where it is times to an event.
     """
     some, new = part.columns(columns), encoded.take(test).columns(columns).table.Z
     plain = "nominal" not in some.schema.kind
     plain = plain and (some.table.is_sparse or not (np.isnan(some.table.Z).any() or np.isnan(new).any()))
-    of_classes = part.target.outcome_name == "classes"
-    fast = Fisher() if of_classes else FTest()
+    outcome = part.target.outcome_name
+    fast: Filter = Fisher()
+    if outcome != "classes":
+        fast = CoxScore() if outcome == "survival" else FTest()
     selector = SVMSelector(
         "linear" if plain else "clinical",
-        CSVC() if of_classes else KernelRidge(),
+        CSVC() if outcome == "classes" else ridge_machines(outcome)[1],
         criterion=fast if plain else "margin",
         search=TopK() if plain else "backward",
         standardize=plain,
         class_weight="balanced",
         threshold="margin",
-        outcome=part.target.outcome_name,
+        outcome=outcome,
         n_features_to_select=1.0,
         similar=None,
         random_state=0,
