@@ -305,8 +305,8 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     other columns, and missing cells at the means of the training rows; the clinical kernel takes both as they are. With
     outcome="numbers" both views are eliminations by kernel ridge regression with penalty 0.1, each predicts by ridge
     regression at the penalty that leave-one-out chooses, and views are weighed so that their mean has the smallest
-    squared error on held-out rows; with outcome="survival" the regression is on martingale residuals, and each view predicts by
-    proportional hazards. `C` plays no part in either.
+    squared error on held-out rows. With outcome="survival" the regression is on martingale residuals, and each view
+    predicts by proportional hazards. `C` plays no part in either.
 
     Parameters
     ----------
