@@ -138,10 +138,13 @@ class CoxRidge(BaseEstimator):
         best = fit_cox(rows, sets, penalty)
         known = sets.martingale(best.eta)
         coef, slack = np.zeros(len(y)), np.zeros(len(y))
-        # Coefficients that sum to 0 give the same values on the kernel as on the centred one, but for a constant; the
-        # weights' own direction is in the centred kernel's null space.
-        inside = rows @ (best.weights / (rows**2).sum(axis=0))
-        coef[part], slack[part] = inside - weight / weight.sum() * inside.sum(), known
+        inside = weight * known / (penalty * sets.events)
+        if rows.shape[1] == MOST_DIRECTIONS:
+            # In fewer directions than the kernel has, coefficients within these give their values. They have to sum to
+            # 0, and the weights' own direction is one that the centred kernel does not see.
+            inside = rows @ (best.weights / (rows**2).sum(axis=0))
+            inside = inside - weight / weight.sum() * inside.sum()
+        coef[part], slack[part] = inside, known
         largest = float(np.abs(rows.T @ (weight * sets.martingale(np.zeros(len(part))))).max(initial=0.0)) / sets.events
         residual = best.slope / max(largest, 1e-300)
         intercept = -float((weight / weight.sum()) @ (inner @ coef[part]))
