@@ -1,6 +1,7 @@
 """Other outcomes than classes on real tables, and how often their intervals hold the truth.
 
 python -m benchmarks.outcomes numbers FOLDER     the short and the long list beside ridge regression, lasso and forests
+python -m benchmarks.outcomes survival FOLDER    the lists beside proportional hazards on all features and a filter
 python -m benchmarks.outcomes coverage           intervals of R2 on simulated tables, against 20,000 new rows
 
 FOLDER holds the tables as Parquet files, the outcome in the columns `target`, or `time` and `event`.
@@ -72,6 +73,43 @@ def compare_numbers(folder, names):
         print("short less", rival, *interval_of_mean(table["short"] - table[rival]))
 
 
+#: tables of times, no patient twice: the smaller ones first
+SURVIVAL = ("veteran", "wpbc", "vdxs", "gse7390", "mcl", "nsbcd", "vdv", "ovarian_gse51088", "aml_bull", "dlbcl")
+
+
+def compare_survival(folder, names):
+    """A line for each table: C of the lists, of the Cox score filter, and of proportional hazards on all features."""
+    lines = []
+    for name in names:
+        since = time.process_time()
+        frame = pd.read_parquet(Path(folder, f"{name}.parquet"))
+        y = pd.DataFrame({"time": frame.pop("time"), "event": frame.pop("event") == 1})
+        without = (*ANALYSES, "references")
+        study = marginsieve.study(frame, y, methods="clinical-rfe,fisher", cv=5, n_repeats=1, without=without, ids=())
+        result = study.result
+        ours, by_filter, every = result["methods"]
+        longer = result["lists"]["long"]
+        line = {
+            "table": name,
+            "rows": len(frame),
+            "columns": frame.shape[1],
+            "events": int(y["event"].sum()),
+            "features": result["n_features_over_folds"]["median"],
+            "short": ours["scores"]["c"]["value"],
+            "long": longer["scores"]["c"]["value"] if longer else ours["scores"]["c"]["value"],
+            "Cox score": by_filter["scores"]["c"]["value"],
+            "all": every["scores"]["c"]["value"],
+            "seconds": time.process_time() - since,
+        }
+        print(line, flush=True)
+        lines.append(line)
+    table = pd.DataFrame(lines).set_index("table")
+    print_table(table)
+    print("means", table.mean(numeric_only=True).round(3).to_dict(), "median", table["features"].median())
+    for rival in ("all", "Cox score"):
+        print("short less", rival, *interval_of_mean(table["short"] - table[rival]))
+
+
 def print_table(table):
     """A table of Markdown."""
     print(f"| table | {' | '.join(table.columns)} |", "|---|" + "---:|" * len(table.columns), sep="\n")
@@ -128,6 +166,8 @@ if __name__ == "__main__":
     what, *rest = sys.argv[1:] or [""]
     if what == "numbers":
         compare_numbers(rest[0], rest[1:] or list(NUMBERS))
+    elif what == "survival":
+        compare_survival(rest[0], rest[1:] or list(SURVIVAL))
     elif what == "coverage":
         measure_coverage(*map(int, rest))
     else:
