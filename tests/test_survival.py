@@ -30,6 +30,7 @@ from marginsieve.outcomes.survival_scores import (
 )
 from marginsieve.solvers.cox import BaselineHazard, RiskSets, fit_cox
 from marginsieve.studies.aggregate import without_rows
+from marginsieve.studies.analyses.references import cox_lasso_path
 from marginsieve.studies.target_column import read_survival
 
 RECIPES = ("clinical_rfe", "two_views", "svm_rfe", "fisher")
@@ -170,16 +171,30 @@ def test_the_filter_takes_categories_and_gaps():
 
 def test_breslows_hazard_without_effects_is_nelson_and_aalens():
     _, time, event = survival_table(40, 1, ties=True)
-    base = BaselineHazard.of_risk(RiskSets(time, event, np.ones(40)), np.zeros(40))
+    base = BaselineHazard.from_risk(RiskSets(time, event, np.ones(40)), np.zeros(40))
     expected = [
         sum((event & (time == s)).sum() / (time >= s).sum() for s in np.unique(time[event]) if s <= t)
         for t in base.time
     ]
     np.testing.assert_allclose(base.hazard, expected)
     np.testing.assert_allclose(
-        BaselineHazard.of_risk(RiskSets(time, event, np.ones(40)), np.full(40, 3.0)).hazard,
+        BaselineHazard.from_risk(RiskSets(time, event, np.ones(40)), np.full(40, 3.0)).hazard,
         base.hazard * np.exp(-3.0),
     )
+
+
+def test_the_l1_path_is_optimal():
+    """No column outside pulls harder than the penalty, and those inside pull exactly as hard."""
+    X, time, event = survival_table(80, 30, ties=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    sets = RiskSets(time, event, np.ones(80))
+    path = cox_lasso_path(X, sets, (1.0, 0.5, 0.2))
+    most = np.abs(X.T @ sets.martingale(np.zeros(80))).max()
+    assert not path[0].any()
+    for w, share in zip(path, (1.0, 0.5, 0.2), strict=True):
+        pull = X.T @ sets.martingale(X @ w)
+        assert np.abs(pull).max() <= share * most * (1 + 1e-3)
+        np.testing.assert_allclose(pull[w != 0], share * most * np.sign(w[w != 0]), rtol=1e-3)
 
 
 # -- scores -----------------------------------------------------------------------------------------------------------
@@ -426,6 +441,7 @@ def test_a_study_of_times_has_an_answer_and_a_page(studied):
     assert {"c", "uno_c", "auc_at", "brier_at"} <= set(result["scores"])
     assert result["table"]["survival"]["events"] == int(y["event"].sum())
     assert result["analyses"]["evidence"]["strength"] == "clear"
+    assert [row["title"] for row in result["analyses"]["references"]["compared"]] == ["Cox lasso"]
     page = study.html()
     assert "Numbers at risk" in page
     drawn = result["curves"]["main"]["survival"]

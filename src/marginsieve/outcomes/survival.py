@@ -261,7 +261,7 @@ class SurvivalTarget(Target):
         return self.sets.martingale(np.zeros(len(self)))
 
     @property
-    def regressed(self) -> Array:
+    def linear_outcome(self) -> Array:
         """(1, m) the martingale residuals."""
         return self.residuals[None]
 
@@ -297,7 +297,7 @@ class SurvivalTarget(Target):
         slope = 0.0
         if spread > 0:  # a little penalty keeps the slope finite where the risks order all events
             slope = max(float(fit_cox(value[:, None] / spread, sets, 1e-3).weights[0]) / spread, 0.0)
-        base = BaselineHazard.of_risk(sets, slope * value)
+        base = BaselineHazard.from_risk(sets, slope * value)
         centre = float(weight @ held[:, 0] / weight.sum())
         return replace(plain, times=base.time, hazard=base.hazard, slope=slope, centre=centre)
 
@@ -436,7 +436,7 @@ class SurvivalDecision:
         """(rows,) the chance of no event up to a time."""
         assert self.times is not None
         assert self.hazard is not None
-        base = float(BaselineHazard(self.times, self.hazard).at(np.array([time]))[0])
+        base = float(BaselineHazard(self.times, self.hazard).value_at(np.array([time]))[0])
         return np.asarray(np.exp(-base * np.exp(np.clip(self.slope * (values - self.centre), -500, 500))))
 
     def median_time(self, values: Array) -> Array:

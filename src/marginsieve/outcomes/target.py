@@ -511,13 +511,13 @@ class Target(ABC):
         """What machines solve for: problems y (k, m) with costs (k, m), which have the weights in them."""
 
     @property
-    def regressed(self) -> Array:
+    def linear_outcome(self) -> Array:
         """(k, m) what closed-form regressions take for the outcome."""
         return np.asarray(self.machine_target.y, dtype=np.float64)
 
     def association(self) -> Array:
         """(d, m) what columns are correlated with: orthonormal, each with mean 0."""
-        values = self.regressed
+        values = self.linear_outcome
         basis, triangle = np.linalg.qr((values - values.mean(axis=1, keepdims=True)).T)
         size = np.abs(np.diag(triangle))
         return np.asarray(basis[:, size > 1e-9 * size.max()].T)

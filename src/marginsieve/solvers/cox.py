@@ -172,7 +172,7 @@ class BaselineHazard:
     >>> import numpy as np
     >>> from marginsieve.solvers.cox import BaselineHazard, RiskSets
     >>> sets = RiskSets(np.array([2.0, 1.0, 3.0]), np.array([True, True, False]), np.ones(3))
-    >>> BaselineHazard.of_risk(sets, np.zeros(3)).at(np.array([0.5, 1.0, 9.0])).round(3)
+    >>> BaselineHazard.from_risk(sets, np.zeros(3)).value_at(np.array([0.5, 1.0, 9.0])).round(3)
     array([0.   , 0.333, 0.833])
     """
 
@@ -180,7 +180,7 @@ class BaselineHazard:
     hazard: Array
 
     @classmethod
-    def of_risk(cls, sets: RiskSets, eta: Array) -> BaselineHazard:
+    def from_risk(cls, sets: RiskSets, eta: Array) -> BaselineHazard:
         """Breslow's estimate at linear predictors eta (m,)."""
         top = float(eta.max(initial=-np.inf))
         known = sets.risk(eta)
@@ -188,7 +188,7 @@ class BaselineHazard:
         steps = np.bincount(place, (sets.weight / np.maximum(known.at_risk, 1e-300))[sets.event], minlength=len(times))
         return cls(times, np.cumsum(steps) * np.exp(-top))
 
-    def at(self, time: Array) -> Array:
+    def value_at(self, time: Array) -> Array:
         """The cumulative hazard at each time."""
         place = np.searchsorted(self.time, time, side="right")
         return np.asarray(np.concatenate([[0.0], self.hazard])[place])

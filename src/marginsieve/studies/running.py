@@ -373,16 +373,8 @@ def run_study(
     """
     since = time.perf_counter() if since is None else since
     options.check()
-    outcome = data.outcome
-    if outcome == Survival.name:
-        outcome = Survival(probability=True, horizon=options.horizon)
-    elif options.horizon is not None:
-        raise InputError(f"horizon is {options.horizon!r}, and the outcome is {outcome}: it is for survival")
-    options = replace(options, outcome=outcome)
     known, data = load_analyses(), data.in_canonical_order(options.random_state)
-    if options.positive is None and options.outcome == "classes":
-        label, notes = find_positive(data.y, data.target)
-        data, options = replace(data, findings=(*data.findings, *notes)), replace(options, positive=label)
+    data, options = _settle_outcome(data, options)
     table = data.table(find_outcome(options.outcome, {"positive": options.positive}))
     target = table.target
     if options.feature_costs is not None:
@@ -426,6 +418,20 @@ def run_study(
                 result = known[name].run(run)
                 run.results[name] = result if isinstance(result, AnalysisResult) else AnalysisResult(result)
     return Study(replace(run, seconds=time.perf_counter() - since))
+
+
+def _settle_outcome(data: StudyData, options: StudyOptions) -> tuple[StudyData, StudyOptions]:
+    """What the target was taken for, and of classes the one of interest, of times the horizon."""
+    outcome = data.outcome
+    if outcome == Survival.name:
+        outcome = Survival(probability=True, horizon=options.horizon)
+    elif options.horizon is not None:
+        raise InputError(f"horizon is {options.horizon!r}, and the outcome is {outcome}: it is for survival")
+    options = replace(options, outcome=outcome)
+    if options.positive is None and outcome == "classes":
+        label, notes = find_positive(data.y, data.target)
+        return replace(data, findings=(*data.findings, *notes)), replace(options, positive=label)
+    return data, options
 
 
 def run_methods(run: StudyRun, kept: FoldRows, work: _StudyWork, on_gpu: bool, pace: _TimeLimit) -> StudyRun:

@@ -148,8 +148,7 @@ def from_frame(
     outcome, y, spelt = _read_outcome(frame, target, time, outcome, ledger, in_python)
     by_label, keep = outcome == CLASSES or isinstance(outcome, Classes), (*keep, *include)
     left_out = [name for name in (groups, *drop) if name is not None]
-    drop = (*drop, *([] if time is None else [time]))
-    frame = tidy_frame(frame.drop(columns=[target, *drop]), ledger)
+    frame = tidy_frame(frame.drop(columns=[target, *drop, *([] if time is None else [time])]), ledger)
     X, empty = _drop_empty(frame.drop(columns=[] if groups is None else groups), keep)
     named_ids = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
     names = [name for name in named_ids if name in X.columns]

@@ -17,7 +17,9 @@ class BoostedTrees:
 
     def applies(self, facts: Facts) -> str | None:
         """Where they are asked for."""
-        return References().applies(facts) if self.name in facts.options.with_ else "it was not asked for"
+        if self.name not in facts.options.with_:
+            return "it was not asked for"
+        return "there are none for survival" if facts.shape.outcome == "survival" else References().applies(facts)
 
     def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
         """After the models for reference."""

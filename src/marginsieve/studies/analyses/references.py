@@ -21,7 +21,7 @@ from sklearn.ensemble import (
     RandomForestClassifier,
     RandomForestRegressor,
 )
-from sklearn.linear_model import LassoCV, LogisticRegression, RidgeCV
+from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, RidgeCV
 from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
@@ -34,8 +34,10 @@ from ...engine.units import PlainTable
 from ...errors import join_words, many
 from ...outcomes import Target
 from ...outcomes.scores import balanced_threshold
+from ...outcomes.survival_scores import concordance
 from ...outcomes.target import Splits, stratified_folds, units_per_stratum
 from ...report.numbers import format_score
+from ...solvers.cox import RiskSets
 from ..analysis import Facts, Level, StudyRun, register_analysis
 from ..selection import plain_scores
 
@@ -43,7 +45,10 @@ COSTS = (0.03, 0.1, 0.3, 1.0)  # C of the logistic regression, chosen by inner f
 TREES = 200
 RIDGE_PENALTIES = tuple(float(penalty) for penalty in 10.0 ** np.arange(-1.0, 7.1, 0.5))
 NUMBERS = "numbers"
-KNOWN = ("classes", NUMBERS)
+SURVIVAL = "survival"
+KNOWN = ("classes", NUMBERS, SURVIVAL)
+L1_SHARES = tuple(float(share) for share in np.geomspace(1.0, 0.1, 15))  # of the smallest penalty that removes all
+L1_ROUNDS, L1_TOLERANCE = 30, 1e-5  # lassos for each penalty; of the linear predictor
 FOLDS = 3  # inner ones, for C and for the threshold
 NEW = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 8)
 L1: dict[str, Any] = {"l1_ratio": 1.0} if NEW else {"penalty": "l1"}  # how scikit-learn asks for it
@@ -193,6 +198,75 @@ class OnValues(RegressorMixin, TableColumns, BaseEstimator):
         return np.asarray(self.model_.predict(self.columns(Z)))
 
 
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
+class OnTimes(TableColumns, BaseEstimator):
+    """Proportional hazards with an l1 penalty on codes of a table, made numbers as `TableColumns` does.
+
+    The penalty is the one of `L1_SHARES`, of the smallest that removes every column, with the largest C in inner folds.
+
+    Parameters
+    ----------
+    kind : tuple of str
+        Kinds of the table's columns.
+    """
+
+    kind: tuple[str, ...]
+
+    def fit(self, Z: Array, y: Array, groups: IntArray | None = None) -> OnTimes:
+        """Fit on training rows; y (m,) places in time, below 0 where no event was seen."""
+        X, time, event = self.fit_columns(Z), np.abs(y), y > 0
+        count = min(FOLDS, int(event.sum()))
+        scores = np.zeros((max(count, 1), len(L1_SHARES)))
+        if count > 1:
+            for k, (train, test) in enumerate(stratified_folds(event.astype(np.intp), groups, count, 0)):
+                path = cox_lasso_path(X[train], RiskSets(time[train], event[train], np.ones(len(train))), L1_SHARES)
+                risks = X[test] @ path.T
+                for place, risk in enumerate(risks.T):
+                    pairs = concordance(time[test], event[test], risk, np.ones(len(test)))
+                    scores[k, place] = 0.5 if pairs.total <= 0 else pairs.value
+        best = int(np.argmax(scores.mean(axis=0)))
+        path = cox_lasso_path(X, RiskSets(time, event, np.ones(len(y))), L1_SHARES[: best + 1])
+        self.model_ = _Weights(path[-1])
+        return self
+
+    def predict(self, Z: Array) -> Array:
+        """Risks of new rows."""
+        return np.asarray(self.columns(Z) @ self.model_.coef_)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """Weights of columns, as a linear model has them."""
+
+    coef_: Array
+
+
+def cox_lasso_path(X: Array, sets: RiskSets, shares: Sequence[float]) -> Array:
+    """(k, n): weights w that maximise  log partial likelihood(Xw) / events - penalty |w|_1, one after the other.
+
+    The penalties are shares of the smallest that removes every column. Each round is a lasso on the linear predictor
+    plus the martingale residuals over the hazards, weighed by these, whose fixed point is the maximum.
+    """
+    events, w = max(sets.events, 1.0), np.zeros(X.shape[1])
+    most = float(np.abs(X.T @ (sets.weight * sets.martingale(np.zeros(len(X))))).max()) / events
+    path = np.empty((len(shares), X.shape[1]))
+    for place, share in enumerate(shares):
+        for _ in range(L1_ROUNDS):
+            eta = X @ w
+            known = sets.risk(eta)
+            hazard = np.maximum(known.size * known.hazard, 1e-6)
+            weight = sets.weight * hazard
+            lasso = Lasso(share * most * events / weight.sum(), fit_intercept=False, tol=L1_TOLERANCE, max_iter=5000)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                lasso.fit(X, eta + (sets.event - known.size * known.hazard) / hazard, sample_weight=weight)
+            before, w = w, np.asarray(lasso.coef_)
+            if np.abs(X @ (w - before)).max(initial=0.0) <= L1_TOLERANCE:
+                break
+        path[place] = w
+    return path
+
+
 @register_analysis
 class References:
     """What common models of scikit-learn score on the same splits."""
@@ -200,7 +274,7 @@ class References:
     name, order, template = "references", 70.0, ""
 
     def applies(self, facts: Facts) -> str | None:
-        """For classes and for numbers."""
+        """For classes, numbers and times to an event."""
         return None if facts.shape.outcome in KNOWN else f"there are no such models for {facts.shape.outcome}"
 
     def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
@@ -270,12 +344,15 @@ def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[Refe
     """The models on the splits of all repeats."""
     rows, target, state = run.table.rows, run.table.target, run.options.random_state
     Z = rows.table.Z.toarray() if rows.table.is_sparse else np.asarray(rows.table.Z)
-    plain = PlainTable(run.table.name, Z, target.observed, None, target)
+    y = target.machine_target.y[0] if target.outcome_name == SURVIVAL else target.observed
+    plain = PlainTable(run.table.name, Z, y, None, target)
     splits = nested_splits(target, run.choice.cv, run.choice.n_repeats, state)
     out = []
     for reference in references:
-        if target.outcome_name == NUMBERS:
-            estimator: Any = OnValues(reference.estimator, rows.schema.kind)
+        if target.outcome_name == SURVIVAL:
+            estimator: Any = OnTimes(rows.schema.kind)
+        elif target.outcome_name == NUMBERS:
+            estimator = OnValues(reference.estimator, rows.schema.kind)
         else:
             estimator = OnCodes(reference.estimator, rows.schema.kind, reference.grid)
         nested = score_on_splits(plain, estimator, splits, state, run.options.n_jobs)
@@ -288,7 +365,10 @@ def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[Refe
 
 
 def common_models(target: Target) -> list[Reference]:
-    """l1 logistic regression and a random forest; for numbers ridge regression, lasso and a random forest."""
+    """l1 logistic regression and a random forest; for numbers ridge regression, lasso and a random forest,
+    for times to an event proportional hazards with an l1 penalty."""
+    if target.outcome_name == SURVIVAL:
+        return [Reference("Cox lasso", None)]
     if target.outcome_name == NUMBERS:
         forest = RandomForestRegressor(TREES, min_samples_leaf=3, max_features=1 / 3, random_state=0)
         ridge, lasso = RidgeCV(alphas=RIDGE_PENALTIES), LassoCV(**LASSO_PATH, random_state=0)
