@@ -228,14 +228,18 @@ class CoxScore(BaseEstimator):
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
-        places, counts = y[0], as_counts(weight)
-        out = np.zeros(table.shape[1])
-        plain = []
+        return np.asarray(np.sum([self._statistics(table, places, as_counts(weight)) for places in y], axis=0))
+
+    def _statistics(self, table: TableView, places: Array, counts: Array) -> Array:
+        """(n,) of places in time, below 0 where no event was seen."""
+        out, plain = np.zeros(table.shape[1]), []
         for j, kind in enumerate(table.kind):
             z = column_of(table.Z, j)
             seen = ~np.isnan(z) & (counts > 0)
             if kind != "nominal" and seen.all():
                 plain.append(j)
+                continue
+            if not is_enough(places[seen], counts[seen]):
                 continue
             sets = RiskSets(np.abs(places[seen]), places[seen] > 0, counts[seen])
             columns = z[seen][None]
