@@ -24,7 +24,7 @@ from marginsieve.studies.answer import answer
 from marginsieve.studies.checks import ALARM, CHECKS, NOTE, Finding
 from marginsieve.studies.options import StudyOptions
 from marginsieve.studies.study_data import from_frame
-from marginsieve.studies.target_column import find_positive
+from marginsieve.studies.target_column import find_positive, resolve_outcome
 
 ROWS = 120
 CODES = {check.code: kind for kind, check in CHECKS.items()}
@@ -298,12 +298,25 @@ def test_methods_that_fail_and_their_remarks_are_raised(table, monkeypatch):
     assert done.result["answer"]["doubts"] == [failure, remark]
 
 
+def test_a_target_of_numbers_is_said(table):
+    """Unless somebody said so: whole numbers of which most are rare, and numbers that are not whole."""
+    rng = np.random.default_rng(0)
+    y = pd.Series(rng.integers(0, 50, len(table)), name="level")
+    for values in (y, y / 3):
+        outcome, findings = resolve_outcome(values, "auto")
+        assert (outcome, [finding.code for finding in findings]) == ("numbers", ["MS124"])
+        assert "different numbers from 0 to" in findings[0].text
+        assert resolve_outcome(values, "numbers") == ("numbers", [])
+    for values in (y.astype(str), y % 10, y > 20):
+        assert resolve_outcome(values, "auto") == ("classes", [])
+
+
 # -- all of them ------------------------------------------------------------------------------------------------------
 
 
 def test_every_code_is_raised_here():
     by_table = {code for _, expected in TABLES.values() for code, _ in expected}
-    elsewhere = (115, 116, 118, 119, 120, 122, 208, 209, 210, 211, 213, 214, 215)  # by tests of their own
+    elsewhere = (115, 116, 118, 119, 120, 122, 124, 208, 209, 210, 211, 213, 214, 215)  # by tests of their own
     others = {f"MS{number}" for number in elsewhere}
     assert by_table | set(ANSWERS) | others == set(CODES)
     assert len(CODES) == len(CHECKS)

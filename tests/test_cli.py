@@ -299,7 +299,7 @@ def mistakes(folder):
         (("select", table, *target, "--out", table), "is a file; name a folder"),
         (("select", table, *target, "--drop", "outcome"), "is the target"),
         (("select", table, *target, "--cv", "50"), "it takes 20 outer folds, not 50"),
-        (("select", table, "--target", "g01"), "looks continuous"),
+        (("select", table, "--target", "g01", "--outcome", "classes"), "looks continuous"),
         (("select", table), "Missing option"),
         (("cohort", folder / "x.csv", "--prevalence", "2"), "prevalence is 2.0"),
     ]
@@ -613,7 +613,7 @@ def test_predictions_never_overwrite_the_table(folder, run, tmp_path):
 
 
 def test_a_command_that_fails_at_once_leaves_nothing_behind(folder, run, tmp_path):
-    code, _, _ = run("select", folder / "t.csv", "--target", "g01", "--out", tmp_path / "r")
+    code, _, _ = run("select", folder / "t.csv", "--target", "g01", "--outcome", "classes", "--out", tmp_path / "r")
     assert code == 2
     assert not (tmp_path / "r").exists()
     code, _, err = run("select", folder / "t.csv", "--target", "outcome", "--cv", 50, "--out", tmp_path / "r")

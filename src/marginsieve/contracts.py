@@ -30,7 +30,8 @@ T = TypeVar("T")
 
 KINDS = ("real", "ordinal", "nominal", "boolean")
 NUMBERS = frozenset({"real", "ordinal", "boolean"})
-SIGNS, VALUES = "signs", "values"  # what machines solve for: -1 or +1, or numbers
+# what machines solve for: -1 or +1, numbers, or places in time: 1 is the first, minus where no event was seen
+SIGNS, VALUES, TIMES = "signs", "values", "times"
 CATEGORICAL = ("nominal", "boolean")  # kinds whose values are equal or not, nothing between
 
 
@@ -793,7 +794,7 @@ def is_batched(part: object) -> bool:
 class MachineTarget(NamedTuple):
     """What machines solve for: k problems that share one scale."""
 
-    kind: str  # SIGNS or VALUES
+    kind: str  # SIGNS, VALUES or TIMES
     y: Array  # (k, m)
     cost: Array  # (k, m)
 
@@ -818,7 +819,9 @@ class ScoreInfo:
     short: str = ""  # what a sentence calls it, where that is shorter than the title
     compared: bool = False  # whether the answer compares methods by it
     listed: bool = False  # whether tables of methods have it: the main score, and one of the ranking
-    scale: str = "logit"  # on which the interval is symmetric: "logit", "log" or "plain"
+    # on which the interval is symmetric: "logit", "log" (of 1 at most), "size" (log), "complement" (log of 1 less the
+    # value), "correlation" (atanh) or "plain"
+    scale: str = "logit"
     factors: tuple[float, float, float, float] = (1.35, 1.35, 0.0, 0.0)
     difference: tuple[float, float, float, float] = (1.35, 1.35, 0.0, 0.0)
     share: bool = True  # a share of rows, which still varies where no error was seen

@@ -107,7 +107,8 @@ def study_table(path: Path, target: str, options: StudyOptions, reading: Mapping
     ledger, kept = Ledger(), (*options.keep, *options.include, *(options.ids or ()))
     roles = {"groups": options.groups, "site": options.site}
     frame = read_table(path, target=target, **roles, keep=kept, ledger=ledger, **reading)
-    columns = {name: getattr(options, name) for name in ("groups", "site", "drop", "ids", "keep", "include")}
+    named = ("groups", "site", "drop", "ids", "keep", "include", "outcome", "time")
+    columns = {name: getattr(options, name) for name in named}
     return from_frame(frame, target, **columns, ledger=ledger)
 
 

@@ -81,7 +81,7 @@ def root(
 @with_study_options
 def select(
     table: Annotated[Path, Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
-    target: Annotated[str, Option(help="The column that holds the class.")],
+    target: Annotated[str, Option(help="The column that holds the class, the number, or whether the event came.")],
     out: Annotated[Path, Option(help="The folder for the results.")] = Path("marginsieve-result"),
     options: Annotated[
         Path | None,

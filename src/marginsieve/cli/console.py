@@ -216,10 +216,15 @@ def show_validation(result: dict[str, Any], models: Sequence[str], out: Path) ->
 
 
 def show_prediction(prediction: Prediction, model: FittedSelector, out: Path | None, more: Sequence[str] = ()) -> None:
-    """How many samples each class gets, and what to know about them."""
+    """How many samples each class gets, or between which numbers they are, and what to know about them."""
     frame = prediction.table
-    counts = ", ".join(f"{label}: {count}" for label, count in frame["predicted"].value_counts().items())
-    say(f"{many(len(frame), 'sample')} ({counts}) by a model of {many(model.n_features_, 'feature')}")
+    if hasattr(model, "classes_"):
+        shown = ", ".join(f"{label}: {count}" for label, count in frame["predicted"].value_counts().items())
+    else:
+        shown = f"{frame['predicted'].min():.4g} to {frame['predicted'].max():.4g}"
+    say(f"{many(len(frame), 'sample')} ({shown}) by a model of {many(model.n_features_, 'feature')}")
+    if "low" in frame:
+        say("low and high are the ends of an interval for each row, which is to hold 90 % of new rows")
     if "probability" in frame and len(model.classes_) == 2:
         say(f"the probability is that of {model.positive_!s}; the score is cut at 0, which need not be one half")
     for note in (*prediction.notes, *more):

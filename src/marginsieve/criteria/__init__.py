@@ -6,9 +6,9 @@ from functools import partial
 from ..contracts import Criterion, Filter
 from .information import DecomposedHellinger, Hellinger, SymmetricalUncertainty
 from .machine_criteria import LearnedWeight, Loss, MarginChange, SphereChange
-from .relief import ReliefF
+from .relief import ReliefF, RReliefF
 from .separation import Density, Fast, Fisher, KolmogorovSmirnov, Principal, ShrunkenFisher
-from .significance import ChiSquare, FisherExact, MixedTest, TTest
+from .significance import ChiSquare, Correlation, CoxScore, FisherExact, FTest, MixedTest, TTest
 
 CRITERIA: dict[str, Callable[..., Criterion]] = {
     "margin": MarginChange,
@@ -34,14 +34,21 @@ FILTERS: dict[str, Callable[..., Filter]] = {
     "relieff": ReliefF,
     "dbfs": Density,
     "pca": Principal,
+    "correlation": Correlation,
+    "f_test": FTest,
+    "rrelieff": RReliefF,
+    "cox_score": CoxScore,
 }
 
 __all__ = [
     "CRITERIA",
     "FILTERS",
     "ChiSquare",
+    "Correlation",
+    "CoxScore",
     "DecomposedHellinger",
     "Density",
+    "FTest",
     "Fast",
     "Fisher",
     "FisherExact",
@@ -52,6 +59,7 @@ __all__ = [
     "MarginChange",
     "MixedTest",
     "Principal",
+    "RReliefF",
     "ReliefF",
     "ShrunkenFisher",
     "SphereChange",

@@ -34,7 +34,7 @@ def by_block(table: TableView, y: Array, weight: Array, of: Score) -> Array:
 def over_columns(table: TableView, label: Array, weight: Array, of: Score) -> Array:
     """(n,) or (r, n): `of` block by block; columns with missing cells one by one, over what is observed of them.
 
-    A column of which one class is not observed at all, or no class twice, has 0.
+    A column of which one class is not observed at all, or no class twice, has 0. Labels may be numbers.
     """
     Z, weight = table.Z, as_counts(weight)
     pieces = []
@@ -45,8 +45,8 @@ def over_columns(table: TableView, label: Array, weight: Array, of: Score) -> Ar
         # Columns with gaps have rows of their own; the others share all sums of a block.
         for k in gaps:
             seen = ~np.isnan(z[k])
-            counts = [float(weight[seen & (label == side)].sum()) for side in (1.0, -1.0)]
-            scores[..., k] = of(z[[k]][:, seen], label[seen], weight[seen])[..., 0] if _enough(*counts) else 0.0
+            known = is_enough(label[seen], weight[seen])
+            scores[..., k] = of(z[[k]][:, seen], label[seen], weight[seen])[..., 0] if known else 0.0
         pieces.append(scores)
     return np.concatenate(pieces, axis=-1)
 
@@ -79,14 +79,14 @@ def _by_level(table: TableView, y: Array, weight: Array, features: IntArray, of:
         for k, label in enumerate(y):
             positive = np.where(label[seen] > 0, weight[seen], 0.0)
             sides = np.bincount(level, positive), np.bincount(level, weight[seen] - positive)
-            counts = sides[0].sum(), sides[1].sum()
-            out[k, f] = of(np.column_stack(sides)) if _enough(*counts) else 0.0
+            out[k, f] = of(np.column_stack(sides)) if is_enough(label[seen], weight[seen]) else 0.0
     return out
 
 
-def _enough(positive: float, negative: float) -> bool:
-    """Whether a column is observed in both classes, and more than once in one."""
-    return min(positive, negative) > 0 and max(positive, negative) > 1
+def is_enough(label: Array, weight: Array) -> bool:
+    """Whether a column is observed at two values of the target, and more than once at one of two."""
+    known, place = np.unique(label[weight > 0], return_inverse=True)
+    return len(known) > 2 or (len(known) == 2 and np.bincount(place, weight[weight > 0]).max() > 1)
 
 
 def as_counts(weight: Array) -> Array:

@@ -12,9 +12,19 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from ..batches.arrays import DeviceArray
-from ..contracts import KINDS, NUMBERS, Array, Batch, Resources, TableView
+from ..contracts import KINDS, NUMBERS, SIGNS, VALUES, Array, Batch, Resources, TableView
+from ..data.table import column_of
 from ..errors import one_of, whole_number
-from ._columns import as_counts, by_level, by_level_batched, coordinates, split
+from ._columns import (
+    as_counts,
+    by_level,
+    by_level_batched,
+    coordinates,
+    equal_frequency,
+    is_enough,
+    mdl,
+    split,
+)
 
 DIGITS = 12  # scores that agree so far are equal: logarithms in another order differ behind that
 CUTS = ("equal_frequency", "mdl")
@@ -44,7 +54,9 @@ class CutsNumbersMixin:
 class SymmetricalUncertainty(CutsNumbersMixin, BaseEstimator):
     """2 (H(f) + H(c) - H(f, c)) / (H(f) + H(c)) between a column's levels and a class label, H the entropy in bits.
 
-    The weight of a column is the sum over the labels of its share in that label's total over all columns.
+    The weight of a column is the sum over the labels of its share in that label's total over all columns. A target of
+    numbers is cut into levels of equal weight first, as many as a column has, and the uncertainty is that between the
+    levels of the two.
 
     Parameters
     ----------
@@ -71,10 +83,13 @@ class SymmetricalUncertainty(CutsNumbersMixin, BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
     resources = Resources(linear_in_rows=True)
 
     def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
         """(n,)."""
+        if not (np.abs(y) == 1.0).all():
+            return np.asarray(sum(self._between_levels(table, values, weight) for values in y))
         value = self.by_class(table, y, weight)
         total = value.sum(axis=1, keepdims=True)
         return np.asarray(np.sum(value / np.where(total > 0, total, 1.0), axis=0))
@@ -89,6 +104,28 @@ class SymmetricalUncertainty(CutsNumbersMixin, BaseEstimator):
     def by_class(self, table: TableView, y: Array, weight: Array) -> Array:
         """(k, n): the symmetrical uncertainty with each label of the problem, in [0, 1]."""
         return by_level(table, y, weight, _uncertainty, self.bins, self.cuts)
+
+    def _between_levels(self, table: TableView, values: Array, weight: Array) -> Array:
+        """(n,): the symmetrical uncertainty of each column and numbers that are cut into levels."""
+        counts = as_counts(weight)
+        target = equal_frequency(values[None], counts, self.bins)[0]
+        nominal, out = np.array([kind == "nominal" for kind in table.kind]), np.zeros(table.shape[1])
+        for j in range(table.shape[1]):
+            z = column_of(table.Z, j)
+            seen = ~np.isnan(z) & (counts > 0)
+            if not is_enough(values[seen], counts[seen]):
+                continue
+            z, w, of_target = z[seen], counts[seen], target[seen]
+            if nominal[j]:
+                levels = np.unique(z, return_inverse=True)[1]
+            elif self.cuts == "mdl":
+                levels = mdl(z[None], of_target, w)[0]
+            else:
+                levels = equal_frequency(z[None], w, self.bins)[0]
+            joint = np.zeros((1, int(levels.max()) + 1, int(target.max()) + 1))
+            np.add.at(joint[0], (levels, of_target), w)
+            out[j] = _uncertainty(joint)[0]
+        return out
 
 
 class Hellinger(CutsNumbersMixin, BaseEstimator):
@@ -201,7 +238,7 @@ def _bits(counts: Any, xp: Any) -> Any:
 
 
 def _uncertainty(counts: Any, xp: Any = np) -> Any:
-    """Symmetrical uncertainty from counts (p, levels, 2)."""
+    """Symmetrical uncertainty from counts (p, levels, classes)."""
     of_level, of_class = _bits(counts.sum(axis=2), xp), _bits(counts.sum(axis=1), xp)
     both = _bits(counts.reshape(len(counts), -1), xp)
     alone = of_level + of_class

@@ -11,6 +11,7 @@ from sklearn.base import BaseEstimator
 from ..batches.arrays import DeviceArray
 from ..contracts import (
     SIGNS,
+    TIMES,
     VALUES,
     Array,
     Batch,
@@ -50,7 +51,7 @@ class MarginChange(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES, TIMES})
     requires: ClassVar[tuple[type, ...]] = (HasMargin,)
     resources = Resources(linear_in_rows=True)
     in_batches: ClassVar[bool] = True

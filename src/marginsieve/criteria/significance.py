@@ -1,4 +1,4 @@
-"""Filters by statistical tests between a column and the class; categories are tested as they are.
+"""Filters by statistical tests between a column and the target; categories are tested as they are.
 
 With more than two classes the scores of the one-vs-rest problems are added. Missing cells are left out.
 """
@@ -12,10 +12,13 @@ import numpy as np
 from scipy import special
 from sklearn.base import BaseEstimator
 
-from ..contracts import CATEGORICAL, KINDS, NUMBERS, Array, IntArray, Resources, TableView
+from ..algebra.blocks import column_parts
+from ..contracts import CATEGORICAL, KINDS, NUMBERS, SIGNS, TIMES, VALUES, Array, IntArray, Resources, TableView
+from ..data.table import column_of
 from ..errors import whole_number
+from ..solvers.cox import RiskSets
 from ..solvers.execution import jit
-from ._columns import by_block, by_class_and_kind, by_level, moments
+from ._columns import TINY, as_counts, as_rows, by_block, by_class_and_kind, by_level, is_enough, moments
 
 LOG_10 = float(np.log(10.0))
 
@@ -134,6 +137,162 @@ class MixedTest(BaseEstimator):
         return np.asarray(by_class_and_kind(table, y, weight, _t_significance, _exact, CATEGORICAL).sum(axis=0))
 
 
+class Correlation(BaseEstimator):
+    """``|cov(x, y)| / (sd(x) sd(y))``: the size of Pearson's correlation of each column with the target.
+
+    The target may be numbers or classes; with more than two classes the one-vs-rest problems are added.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import Correlation
+    >>> X = np.random.default_rng(0).normal(size=(60, 10))
+    >>> y = 2.0 * X[:, 2] - X[:, 7]
+    >>> parts = {"machine": "kernel_ridge", "criterion": Correlation(), "search": "top_k", "outcome": "numbers"}
+    >>> SVMSelector(**parts, n_features_to_select=2, random_state=0).fit(X, y).get_support(indices=True)
+    array([2, 7])
+    """
+
+    kinds: ClassVar[frozenset[str]] = NUMBERS
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
+    resources = Resources(linear_in_rows=True)
+
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
+        """(n,)."""
+        return by_block(table, y, weight, _correlation)
+
+
+class FTest(BaseEstimator):
+    """-log10 p of the F test between a column and the target: of the regression on a number, between categories.
+
+    ::
+
+        F = r^2 (m - 2) / (1 - r^2)  with 1 and m - 2 degrees of freedom,    r the correlation with a number
+        F = (between / (levels - 1)) / (within / (m - levels))               of the target over the levels of a category
+
+    The target may be numbers or classes; with more than two classes the one-vs-rest problems are added. A weight of 2
+    counts as two samples.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import FTest
+    >>> X = np.random.default_rng(0).normal(size=(60, 10))
+    >>> y = 2.0 * X[:, 2] - X[:, 7]
+    >>> parts = {"machine": "kernel_ridge", "criterion": FTest(), "search": "top_k", "outcome": "numbers"}
+    >>> SVMSelector(**parts, n_features_to_select=2, random_state=0).fit(X, y).get_support(indices=True)
+    array([2, 7])
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
+    resources = Resources(linear_in_rows=True)
+
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
+        """(n,)."""
+        nominal = np.array([kind == "nominal" for kind in table.kind])
+        out = np.zeros(len(nominal))
+        if not nominal.all():
+            part = table if not nominal.any() else table.columns(np.flatnonzero(~nominal))
+            out[~nominal] = by_block(part, y, weight, _f_of_numbers)
+        counts = as_counts(weight)
+        for j in np.flatnonzero(nominal):
+            out[j] = sum(_f_of_levels(column_of(table.Z, int(j)), label, counts) for label in y)
+        return out
+
+
+class CoxScore(BaseEstimator):
+    """``|U| / sqrt(I)``: the size of z of the score test of proportional hazards, by column.
+
+    U and I are the first derivative of the partial likelihood of the column alone, and minus the second, at no effect;
+    for two groups it is the log-rank test. A category is tested by the largest z of its levels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.criteria import CoxScore
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(100, 10))
+    >>> y = np.column_stack([rng.exponential(np.exp(-2.0 * X[:, 3])), np.ones(100)])
+    >>> parts = {"machine": "cox", "criterion": CoxScore(), "search": "top_k", "outcome": "survival"}
+    >>> SVMSelector(**parts, n_features_to_select=1, random_state=0).fit(X, y).get_support(indices=True)
+    array([3])
+    """
+
+    kinds: ClassVar[frozenset[str]] = frozenset(KINDS)
+    targets: ClassVar[frozenset[str]] = frozenset({TIMES})
+    resources = Resources(linear_in_rows=True)
+
+    def __call__(self, table: TableView, y: Array, weight: Array) -> Array:
+        """(n,)."""
+        return np.asarray(np.sum([self._statistics(table, places, as_counts(weight)) for places in y], axis=0))
+
+    def _statistics(self, table: TableView, places: Array, counts: Array) -> Array:
+        """(n,) of places in time, below 0 where no event was seen."""
+        out, plain = np.zeros(table.shape[1]), []
+        for j, kind in enumerate(table.kind):
+            z = column_of(table.Z, j)
+            seen = ~np.isnan(z) & (counts > 0)
+            if kind != "nominal" and seen.all():
+                plain.append(j)
+                continue
+            if not is_enough(places[seen], counts[seen]):
+                continue
+            sets = RiskSets(np.abs(places[seen]), places[seen] > 0, counts[seen])
+            columns = z[seen][None]
+            if kind == "nominal":
+                columns = (z[seen] == np.unique(z[seen])[:, None]).astype(np.float64)
+            if sets.events > 0 and columns.size:
+                out[j] = np.abs(sets.score_statistics(columns)).max()
+        if plain:
+            sets = RiskSets(np.abs(places), places > 0, counts)
+            part = table.columns(np.array(plain, dtype=np.intp))
+            blocks = column_parts(part.shape)
+            out[plain] = np.concatenate([np.abs(sets.score_statistics(as_rows(part.Z, some))) for some in blocks])
+        return out
+
+
+def _correlation(z: Array, label: Array, weight: Array) -> Array:
+    """The size of the correlation of each row of z (p, m) with the labels."""
+    share = weight / weight.sum()
+    z, y = z - (z @ share)[:, None], label - label @ share
+    square = z * z
+    # A column that is constant up to rounding, beside its own size, has no correlation.
+    spread = np.sqrt((square @ share) * (y * y @ share))
+    return np.asarray(np.minimum(np.abs(z @ (share * y)) / np.where(spread > 0, spread, 1.0), 1.0))
+
+
+def _f_of_numbers(z: Array, label: Array, weight: Array) -> Array:
+    square, freedom = _correlation(z, label, weight) ** 2, max(float(weight.sum()) - 2.0, 1.0)
+    return _f_significance(square * freedom, np.maximum(1.0 - square, TINY), 1.0, freedom)
+
+
+def _f_of_levels(z: Array, label: Array, weight: Array) -> float:
+    """-log10 p of one-way analysis of variance of the labels over the levels of a column."""
+    seen = ~np.isnan(z) & (weight > 0)
+    if not is_enough(label[seen], weight[seen]):
+        return 0.0
+    level = np.unique(z[seen], return_inverse=True)[1]
+    w, values = weight[seen], label[seen] - np.average(label[seen], weights=weight[seen])
+    count = np.bincount(level, w)
+    mean = np.bincount(level, w * values) / count
+    between, total = float(count @ mean**2), float(w @ values**2)
+    above, below = len(count) - 1.0, float(w.sum()) - len(count)
+    if above < 1 or below <= 0:
+        return 0.0
+    within = max(total - between, TINY * total)
+    return float(_f_significance(np.array([between / above * below]), np.array([within]), above, below)[0])
+
+
+def _f_significance(above: Array, below: Array, first: float, second: float) -> Array:
+    """-log10 p of F = above / below with `first` and `second` degrees of freedom: I_x(second / 2, first / 2)."""
+    x = second / (second + first * above / below)
+    return _log_tail(0.5 * second, 0.5 * first, x)
+
+
 def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
     """|t| and its degrees of freedom, by row of z (p, m); a class of one sample has the variance of the other."""
     mean, variance, total, least = moments(z, label, weight)
@@ -157,13 +316,18 @@ def _welch(z: Array, label: Array, weight: Array) -> tuple[Array, Array]:
 def _t_significance(z: Array, label: Array, weight: Array) -> Array:
     """-log10 of the two-sided p of Welch's t: I_x(a, 1/2) with a = freedom / 2, x = freedom / (freedom + t^2)."""
     t, freedom = _welch(z, label, weight)
-    a, x = 0.5 * freedom, freedom / (freedom + t * t)
+    return _log_tail(0.5 * freedom, 0.5, freedom / (freedom + t * t), special.log_ndtr(-np.abs(t)) + np.log(2.0))
+
+
+def _log_tail(a: Array | float, b: float, x: Array, normal: Array | None = None) -> Array:
+    """-log10 of I_x(a, b), where that underflows too; `normal` are logarithms that hold where nothing else can."""
     with np.errstate(all="ignore"):
-        # I_x(a, 1/2) = x^a (1 - x)^(1/2) / (a B(a, 1/2)) 2F1(a + 1/2, 1; a + 1; x), as a logarithm.
-        far = a * np.log(x) + 0.5 * np.log1p(-x) - np.log(a) - special.betaln(a, 0.5)
-        far = far + np.log(special.hyp2f1(a + 0.5, 1.0, a + 1.0, x))  # where p underflows
-        far = np.where(np.isfinite(far), far, special.log_ndtr(-np.abs(t)) + np.log(2.0))  # so many that t is normal
-        p = special.betainc(a, 0.5, x)
+        # I_x(a, b) = x^a (1 - x)^b / (a B(a, b)) 2F1(a + b, 1; a + 1; x), as a logarithm.
+        far = a * np.log(x) + b * np.log1p(-x) - np.log(a) - special.betaln(a, b)
+        far = far + np.log(special.hyp2f1(a + b, 1.0, a + 1.0, x))  # where p underflows
+        p = special.betainc(a, b, x)
+        if normal is not None:
+            far = np.where(np.isfinite(far), far, normal)  # so many that t is normal
         return np.asarray(-np.where(p > 1e-290, np.log(np.maximum(p, 1e-300)), far) / LOG_10)
 
 

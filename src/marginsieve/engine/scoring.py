@@ -9,7 +9,7 @@ lacks (the training rows vary too, and folds share them) are factors that were m
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,6 +30,14 @@ FEWEST = 10  # rows (or groups) of a stratum below which there is no interval
 FIXED: Factors = (1.0, 1.0, 0.0, 0.0)  # of one model on rows that it did not see
 OTHERS: Factors = (1.35, 1.35, 0.0, 0.0)  # scores whose intervals were not measured
 NO_ENDS = (float("nan"), float("nan"))
+Map = Callable[[float], float]
+# the scale on which an interval is symmetric, the way back, the slope, and between which values the slope is finite
+SCALES: Mapping[str, tuple[Map, Map, Map, tuple[float, float]]] = {
+    "plain": (lambda u: u, lambda u: u, lambda _: 1.0, (-np.inf, np.inf)),
+    "size": (np.log, np.exp, lambda u: 1.0 / u, (1e-300, np.inf)),
+    "complement": (lambda u: -np.log1p(-u), lambda u: -np.expm1(-u), lambda u: 1.0 / (1.0 - u), (-np.inf, 1.0 - 1e-9)),
+    "correlation": (np.arctanh, np.tanh, lambda u: 1.0 / (1.0 - u * u), (-1.0 + 1e-9, 1.0 - 1e-9)),
+}
 
 
 @dataclass(frozen=True)
@@ -282,21 +290,24 @@ def standard_errors(
 def interval_ends(
     scale: str, value: float, errors: tuple[float, float], count: int, level: float
 ) -> tuple[float, float]:
-    """The interval: symmetric on its scale: plain, in the logarithm, or in the logit from half a pseudo-count.
+    """The interval: symmetric on its scale, as `ScoreInfo` names it; in the logit from half a pseudo-count.
 
     Where a value is above 1/2 its upper end is that without the pseudo-count if it is higher, and the other way round.
     """
     t = float(stats.t.ppf(0.5 + level / 2, max(count - 1, 1)))
-    if scale == "plain":
-        return value - t * errors[0], value + t * errors[1]
     if scale == "log":
         unit = max(value, 1e-9)
         return float(unit * np.exp(-t * errors[0] / unit)), float(min(unit * np.exp(t * errors[1] / unit), 1.0))
-    ends = []
+    if scale in SCALES:
+        forward, back, slope, (least, most) = SCALES[scale]
+        inside = min(max(value, least), most)
+        ends = [float(back(forward(inside) + side * t * slope(inside))) for side in (-errors[0], errors[1])]
+        return min(ends[0], value), max(ends[1], value)
+    spans = []
     for middle in ((value * count + 0.5) / (count + 1), min(max(value, 1e-9), 1 - 1e-9)):
         reach = t / (middle * (1 - middle))
-        ends.append(special.expit(special.logit(middle) + np.array([-reach * errors[0], reach * errors[1]])))
-    (low, high), plain = ends
+        spans.append(special.expit(special.logit(middle) + np.array([-reach * errors[0], reach * errors[1]])))
+    (low, high), plain = spans
     low, high = min(low, plain[0]) if value < 0.5 else low, max(high, plain[1]) if value > 0.5 else high
     return float(min(low, value)), float(max(high, value))
 

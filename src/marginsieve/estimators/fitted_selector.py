@@ -30,7 +30,7 @@ from ..fitting.procedure import ONE_LIST, Fitted, ListRequest, decision_values, 
 from ..fitting.rows import Rows
 from ..fitting.settings import AnyPlan, CommonSettings, outcome_of, refuse_distances
 from ..fitting.training import Model
-from ..outcomes import ClassDecision
+from ..outcomes import ClassDecision, Classes
 from .inputs import as_given, encode, read_new
 
 if TYPE_CHECKING:
@@ -69,22 +69,30 @@ class Adaptation:
     alignment: Alignment | None = None
 
 
-class _WithProbability:
-    """A method that is there with probability=True; the error without says so (that of `available_if` does not)."""
+class _OfClasses:
+    """A method for classes, of which `because` says why a selector does not have it; the error says so too."""
 
-    def __init__(self, method: Callable[..., Any]) -> None:
-        self.method = method
-        self.__doc__ = method.__doc__
+    def __init__(self, because: Callable[[FittedSelector], str]) -> None:
+        self.because = because
+
+    def __call__(self, method: Callable[..., Any]) -> _OfClasses:
+        self.method, self.__doc__ = method, method.__doc__
+        return self
 
     def __get__(self, selector: FittedSelector | None, owner: type | None = None) -> Callable[..., Any]:
         if selector is None:
             return self.method
-        if not selector.probability:
-            raise AttributeError(
-                f"This {type(selector).__name__!r} has no attribute {self.method.__name__!r}: probability is "
-                f"{selector.probability!r}; use probability=True and fit again"
-            )
+        outcome = selector.outcome
+        why = "" if outcome == Classes.name or isinstance(outcome, Classes) else f"outcome is {outcome!r}; use predict"
+        if why := why or self.because(selector):
+            raise AttributeError(f"This {type(selector).__name__!r} has no attribute {self.method.__name__!r}: {why}")
         return MethodType(self.method, selector)
+
+
+def _without_probability(selector: FittedSelector) -> str:
+    return (
+        "" if selector.probability else (f"probability is {selector.probability!r}; use probability=True and fit again")
+    )
 
 
 class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettings):
@@ -226,6 +234,7 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettin
     def intercept_(self) -> Array:
         return formula(self, "intercept_")[1]
 
+    @_OfClasses(lambda _: "")
     def decision_function(self, X: Any) -> Any:
         """Decision values.
 
@@ -280,7 +289,7 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettin
         values = self._values(X)
         return as_given(self._decision.predict(values), X)
 
-    @_WithProbability
+    @_OfClasses(_without_probability)
     def predict_proba(self, X: Any) -> Any:
         """Probabilities: a sigmoid of the decision value, fitted on the inner folds; needs probability=True.
 
@@ -306,6 +315,39 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettin
         values = self._values(X)
         assert isinstance(self._decision, ClassDecision)
         return as_given(self._decision.probability(values), X)
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The score of the predictions: accuracy for classes, R2 for numbers.
+
+        Parameters
+        ----------
+        X : table of shape (n_samples, n_features)
+            Rows with the columns of `fit`.
+        y : array-like of shape (n_samples,)
+            Their classes or numbers.
+        sample_weight : array-like of shape (n_samples,) or None, default=None
+            Weight of each row.
+
+        Returns
+        -------
+        float
+            The score, higher is better.
+
+        Examples
+        --------
+        >>> from marginsieve import SVMSelector
+        >>> from marginsieve.data import make_cohort
+        >>> cohort = make_cohort(60, 10, n_relevant=2, effect=3.0, random_state=0)
+        >>> selector = SVMSelector(n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+        >>> selector.score(cohort.X, cohort.y) > 0.9
+        True
+        """
+        outcome = outcome_of(self)
+        if outcome.name == Classes.name:
+            return float(super().score(X, y, sample_weight))
+        values = self._values(X)
+        target = outcome.read(X, y, sample_weight)
+        return float(target.score_values(values.reshape(1, len(values), -1))[0])
 
     def transform(self, X: Any) -> Any:
         """The selected columns, in the type and the dtypes of X.
@@ -371,7 +413,7 @@ def formula(selector: Any, name: str) -> tuple[Array, Array]:
         share = 1.0 / (unit * len(blend.models))
         coef[:, model.features] += weight.T * share[:, None]
         constant = constant + (offset - middle) * share
-    if len(selector.classes_) == 2:
+    if len(getattr(selector, "classes_", ())) == 2:
         coef, constant = selector._sign * coef, selector._sign * (constant - selector.threshold_)
     return coef, constant
 
@@ -439,7 +481,8 @@ class Prediction:
     Attributes
     ----------
     table : DataFrame
-        One row for each sample. `predicted`: the class. `score`: the decision value, above 0 for the positive class;
+        One row for each sample. `predicted`: the class, or the number, with an interval from `low` to `high` where the
+        model has intervals. `score`: the decision value, above 0 for the positive class;
         with more than two classes that of the predicted one. `probability`: of the positive class (of the predicted one
         with more than two), where the model has probabilities. `far`: whether the sample is further from every training
         sample than any training sample is from its nearest one.
@@ -677,5 +720,7 @@ def _notes(model: FittedSelector, frame: pd.DataFrame, needed: list[str], out: p
                 )
     far = int(out["far"].sum())
     if far:
-        notes.append(f"{far} of {len(out)} samples are far outside the training samples: do not rely on their classes")
+        notes.append(
+            f"{far} of {len(out)} samples are far outside the training samples: do not rely on their predictions"
+        )
     return notes

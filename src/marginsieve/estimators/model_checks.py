@@ -86,20 +86,13 @@ def _is_label(value: Any) -> bool:
     return isinstance(value, (str, bytes, bool, numbers.Real, Decimal, np.generic)) and bool(value == value)
 
 
-def check_attributes(fitted: Mapping[str, Any], names: tuple[str, ...]) -> None:
-    """The attributes of a fitted selector."""
-    optional = {"_sigmoid", "feature_names_in_", "training_", "adaptation_"}
-    require(set(fitted) <= set(names) and set(names) - set(fitted) <= optional, "its list")
-    n, labels = check_schema(fitted["columns_"]), fitted["classes_"]
-    require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 1, "classes_")
-    require(all(_is_label(label) for label in labels.tolist()), "classes_")
-    require(len(np.unique(labels)) == len(labels), "classes_")
-    require(_is_label(fitted["positive_"]) and fitted["positive_"] in labels.tolist(), "positive_")
-    number(fitted["threshold_"], "threshold_")
-    require(type(fitted["_sign"]) is float and fitted["_sign"] in (1.0, -1.0), "_sign")
-    if fitted.get("_sigmoid") is not None:
-        floats(fitted["_sigmoid"], (1 if len(labels) == 2 else len(labels), 2), "_sigmoid")
-        require(np.abs(fitted["_sigmoid"]).max() < MOST_SLOPE, "_sigmoid")
+def check_attributes(fitted: Mapping[str, Any], names: tuple[str, ...], of_outcome: tuple[str, ...]) -> int:
+    """The attributes of a fitted selector, and those of its outcome; returns how many problems it solved."""
+    every, optional = {*names, *of_outcome}, {of_outcome[-1], "feature_names_in_", "training_", "adaptation_"}
+    require(set(fitted) <= every and every - set(fitted) <= optional, "its list")
+    n = check_schema(fitted["columns_"])
+    check = {"classes_": _check_classes, "interval_": _check_interval, "baseline_": _check_baseline}[of_outcome[0]]
+    problems = check(fitted)
     weight = fitted["_weight"]
     require(isinstance(weight, np.ndarray) and weight.ndim == 1 and 0 < len(weight) <= n, "_weight")
     floats(weight, weight.shape, "_weight", least=0.0)
@@ -128,6 +121,7 @@ def check_attributes(fitted: Mapping[str, Any], names: tuple[str, ...]) -> None:
         check_moments(fitted["training_"], fitted["columns_"])
     if "adaptation_" in fitted:
         check_adaptation(fitted["adaptation_"], fitted["columns_"])
+    return problems
 
 
 def check_moments(known: Any, schema: Schema) -> None:
@@ -178,6 +172,46 @@ def _check_columns(names: Any, schema: Schema, what: str) -> int:
     texts(names, tuple, what)
     require(len(set(names)) == len(names) and set(names) <= set(schema.names), what)
     return len(names)
+
+
+def _check_classes(fitted: Mapping[str, Any]) -> int:
+    """Labels, threshold and sigmoid; returns how many problems these classes are."""
+    labels = fitted["classes_"]
+    require(isinstance(labels, np.ndarray) and labels.ndim == 1 and len(labels) > 1, "classes_")
+    require(all(_is_label(label) for label in labels.tolist()), "classes_")
+    require(len(np.unique(labels)) == len(labels), "classes_")
+    require(_is_label(fitted["positive_"]) and fitted["positive_"] in labels.tolist(), "positive_")
+    number(fitted["threshold_"], "threshold_")
+    require(type(fitted["_sign"]) is float and fitted["_sign"] in (1.0, -1.0), "_sign")
+    problems = 1 if len(labels) == 2 else len(labels)
+    if fitted.get("_sigmoid") is not None:
+        floats(fitted["_sigmoid"], (problems, 2), "_sigmoid")
+        require(np.abs(fitted["_sigmoid"]).max() < MOST_SLOPE, "_sigmoid")
+    return problems
+
+
+def _check_interval(fitted: Mapping[str, Any]) -> int:
+    """What is added to predicted numbers for the ends of an interval; there is one problem."""
+    if (interval := fitted.get("interval_")) is not None:
+        require(isinstance(interval, tuple) and len(interval) == 2, "interval_")
+        for end in interval:
+            number(end, "interval_")
+        require(interval[0] <= interval[1], "interval_")
+    return 1
+
+
+def _check_baseline(fitted: Mapping[str, Any]) -> int:
+    """Times and hazards, both rising, and the line that risks lie on; there is one problem."""
+    if (baseline := fitted.get("baseline_")) is not None:
+        require(isinstance(baseline, tuple) and len(baseline) == 3, "baseline_")
+        times, hazard, line = baseline
+        require(isinstance(times, np.ndarray) and times.ndim == 1 and len(times) > 0, "baseline_")
+        floats(times, times.shape, "baseline_")
+        floats(hazard, times.shape, "baseline_", least=0.0)
+        floats(line, (2,), "baseline_")
+        require((np.diff(times) > 0).all() and (np.diff(hazard) >= 0).all(), "baseline_")
+        require(0 <= line[0] < MOST_SLOPE, "baseline_")
+    return 1
 
 
 def check_path(path: Any, n: int) -> None:
@@ -240,7 +274,7 @@ def check_solution(solution: Any, m: int, p: int | None) -> None:
     require(isinstance(solution.status, str) and solution.status in STATES, "the state of a solution")
 
 
-def check_parts(model: Mapping[str, Any], schema: Schema, n_labels: int) -> None:
+def check_parts(model: Mapping[str, Any], schema: Schema, problems: int) -> None:
     """Machine, kernel, features, scaling, rows and solutions, before a view is made of them."""
     fields = {"machine", "kernel", "features", "scaling", "table", "feature_weight", "solutions"}
     require(isinstance(model, Mapping) and set(model) == fields, "the model")
@@ -259,7 +293,7 @@ def check_parts(model: Mapping[str, Any], schema: Schema, n_labels: int) -> None
     floats(model["feature_weight"], (p,), "the weights of the features", least=0.0)
     m = _check_table(model["table"], schema, model["features"], model["kernel"].missing)
     require(isinstance(model["solutions"], tuple), "the solutions")
-    require(len(model["solutions"]) == (1 if n_labels == 2 else n_labels), "the solutions")
+    require(len(model["solutions"]) == problems, "the solutions")
     for solution in model["solutions"]:
         require(isinstance(solution, Solution), "a solution")
         check_solution(solution, m, p)

@@ -33,9 +33,9 @@ from ..data.table import Schema, Table
 from ..errors import InputError
 from ..fitting.parts import AXES, Smote
 from ..fitting.procedure import Group
-from ..fitting.settings import refuse_model
+from ..fitting.settings import outcome_of, refuse_model
 from ..fitting.training import Blended, Model, Scaling
-from ..outcomes import ClassDecision
+from ..outcomes import DECISIONS, Classes, Numbers, Survival
 from ..problem import view_of
 from .fitted_selector import Adaptation, FittedSelector
 from .model_checks import check_attributes, check_csc, check_parts, check_view, check_works, floats, require, texts
@@ -143,10 +143,15 @@ MOST_PADDED = 2**24
 MOST_DIGITS = 100  # of a decimal number that is a label
 SCALARS = ("|b1", "|i1", "<i2", "<i4", "<i8", "|u1", "<u2", "<u4", "<u8", "<f2", "<f4", "<f8")
 ATTRIBUTES = (  # of a fitted selector; the others follow from them
-    *("columns_", "classes_", "positive_", "path_", "threshold_", "_sign", "_sigmoid", "_weight", "_seed"),
+    *("columns_", "path_", "_weight", "_seed"),
     *("rows_", "notes_", "constant_", "duplicates_", "groups_", "n_features_in_", "feature_names_in_"),
     *("training_", "adaptation_"),
 )
+OF_OUTCOMES = {  # and those that its decision has, by the name of the outcome
+    "classes": ("classes_", "positive_", "threshold_", "_sign", "_sigmoid"),
+    "numbers": ("interval_",),
+    "survival": ("baseline_",),
+}
 # parameters that predictions do not need
 UNREAD = ("criterion", "search", "prefilter", "sampler", "cv", "random_state", "views")
 KINDS = {"SVMSelector": SVMSelector, "Blend": Blend}
@@ -159,7 +164,7 @@ def _known_types() -> dict[str, type]:
     parts = {f"{room}.{make.__name__}": make for room, make in makers if isinstance(make, type)}
     others: tuple[type, ...] = (
         *(Schema, Table, Scaling, Solution, Step, StopInfo, Path, Trials, Group, Smote, SVMSelector),
-        *(ColumnMoments, Alignment, Adaptation),
+        *(ColumnMoments, Alignment, Adaptation, Classes, Numbers, Survival),
     )
     return {**parts, **{part.__name__: part for part in others}}
 
@@ -214,7 +219,8 @@ def to_bytes(model: FittedSelector) -> bytes:
             _Writer().encode(params[name])
         except TypeError:
             del params[name]
-    fitted = {name: getattr(model, name) for name in ATTRIBUTES if hasattr(model, name)}
+    names = (*ATTRIBUTES, *OF_OUTCOMES.get(outcome_of(model).name, ()))
+    fitted = {name: getattr(model, name) for name in names if hasattr(model, name)}
     suspects = getattr(model, "suspects_", None)
     if suspects is not None:
         columns = {name: suspects[name].to_numpy(dtype=np.float64) for name in suspects.columns}
@@ -308,21 +314,22 @@ def _rebuild(whole: Any) -> FittedSelector:
     selector: FittedSelector = KINDS[whole["kind"]](**whole["params"])
     selector.check()
     fitted, parts = dict(whole["fitted"]), whole["models"]
-    require(not selector.probability or fitted.get("_sigmoid") is not None, "_sigmoid")
+    outcome = outcome_of(selector).name
+    own = OF_OUTCOMES[outcome]
+    require(not selector.probability or fitted.get(own[-1]) is not None, own[-1])
     suspects = fitted.pop("suspects_", None)
-    check_attributes(fitted, ATTRIBUTES)
-    n_labels = len(fitted["classes_"])
+    problems = check_attributes(fitted, ATTRIBUTES, own)
     require(type(parts) is list and (len(parts) == 1 or (parts and isinstance(selector, Blend))), "the models")
-    shape = (len(parts), 1 if n_labels == 2 else n_labels)
+    shape = (len(parts), problems)
     floats(whole["middle"], shape, "the middle of a view")
     floats(whole["unit"], shape, "the unit of a view", least=1e-300)
     for part in parts:
-        check_parts(part, fitted["columns_"], n_labels)
+        check_parts(part, fitted["columns_"], problems)
     for name, value in fitted.items():
         setattr(selector, name, value)
     if suspects is not None:
         selector.suspects_ = _frame(suspects)
-    selector._decision = ClassDecision.from_attributes(selector)
+    selector._decision = DECISIONS[outcome](selector)
     models = tuple(_model(part) for part in parts)
     single = isinstance(selector, SVMSelector)
     selector.model_ = models[0] if single else Blended(models, whole["middle"], whole["unit"])

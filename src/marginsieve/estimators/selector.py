@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import ProblemView, Search
+from ..contracts import Machine, ProblemView, Search
 from ..criteria import Fisher, MarginChange
 from ..errors import InputError, one_of, positive_number
 from ..fitting.parts import criterion_of, kernel_of, resolve, search_of
@@ -20,7 +20,8 @@ from ..fitting.settings import Plan, Settings, check_seed, check_settings, outco
 from ..fitting.training import prepare
 from ..fitting.view_averaging import COMBINE, BlendPlan, blend_plan, fit_blend
 from ..kernels import Clinical
-from ..machines import CSVC
+from ..machines import CSVC, CoxRidge, KernelRidge, MartingaleRidge
+from ..outcomes import Classes, Survival
 from ..searches import Backward, TopK
 from .fitted_selector import FittedSelector, describe_like, optimality
 from .inputs import encode
@@ -242,7 +243,8 @@ class SVMSelector(Settings, FittedSelector):
         tags = super().__sklearn_tags__()
         kernel = kernel_of(self.kernel)
         tags.input_tags.sparse = kernel.sparse
-        tags.classifier_tags.multi_class = search_of(self.search).multiclass
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = search_of(self.search).multiclass
         tags.input_tags.allow_nan = kernel.missing
         return tags
 
@@ -369,7 +371,7 @@ class Blend(FittedSelector):
 
     def view_settings(self) -> list[SVMSelector]:
         """Copies of the views, with what the blend decides for all of them."""
-        views = linear_and_clinical() if self.views is None else self.views
+        views = views_of(outcome_of(self).name) if self.views is None else self.views
         if isinstance(views, (str, bytes)) or not hasattr(views, "__iter__") or not list(views):
             raise InputError(f"views is {views!r}; it must be a list of SVMSelector")
         shared = {name: getattr(self, name) for name in OF_ALL_VIEWS} | {
@@ -417,9 +419,15 @@ class Blend(FittedSelector):
         tags = super().__sklearn_tags__()
         views = self.view_settings()
         tags.input_tags.sparse = all(kernel_of(view.kernel).sparse for view in views)
-        tags.classifier_tags.multi_class = all(search_of(view.search).multiclass for view in views)
+        if tags.classifier_tags is not None:
+            tags.classifier_tags.multi_class = all(search_of(view.search).multiclass for view in views)
         tags.input_tags.allow_nan = True  # missing cells are filled for views that do not take them
         return tags
+
+
+def views_of(outcome: str, **settings: Any) -> list[SVMSelector]:
+    """A linear view and a view on the clinical kernel, for an outcome by its name."""
+    return linear_and_clinical(**settings) if outcome == Classes.name else ridge_views(outcome, **settings)
 
 
 def linear_and_clinical(
@@ -428,3 +436,22 @@ def linear_and_clinical(
     """A linear view and a view on the clinical kernel, which on numbers is bounded and robust."""
     linear = SVMSelector("linear", CSVC(C=C), Fisher(), TopK(), standardize=standardize, **settings)
     return [linear, SVMSelector(Clinical(), CSVC(C=C), MarginChange(), Backward(step=step), **settings)]
+
+
+PENALTY = 0.1  # of the ridge regression that eliminates
+
+
+def ridge_machines(outcome: str) -> tuple[Machine, Machine]:
+    """The ridge regression that eliminates and the machine that predicts, for an outcome by its name."""
+    if outcome == Survival.name:
+        return MartingaleRidge(PENALTY), CoxRidge()
+    return KernelRidge(PENALTY), KernelRidge()
+
+
+def ridge_views(outcome: str, step: float | int = 0.2, standardize: bool = True, **settings: Any) -> list[SVMSelector]:
+    """Eliminations by ridge regression on the linear and on the clinical kernel; each view predicts by the penalty that
+    leave-one-out chooses."""
+    eliminates, predicts = ridge_machines(outcome)
+    search = Backward(step=step, final=predicts)
+    linear = SVMSelector("linear", eliminates, MarginChange(), search, standardize=standardize, **settings)
+    return [linear, SVMSelector(Clinical(), eliminates, MarginChange(), search, **settings)]

@@ -266,7 +266,7 @@ class _Tests:
             smooth = HeldOutRidge.from_kernel(median_gaussian(even), target.groups)
         ridges = [(linear, penalty * linear.unit) for penalty in PENALTIES]
         ridges.append((smooth, SMOOTH_PENALTY * smooth.unit))
-        return cls(np.asarray(target.machine_target.y, dtype=np.float64), tuple(ridges), columns)
+        return cls(target.linear_outcome, tuple(ridges), columns)
 
     def statistics(self, order: IntArray) -> Array:
         """(B, 5) the statistics of B labellings."""

@@ -256,9 +256,7 @@ def _average_views(plan: BlendPlan, rows: Rows, views: list[_ViewSearch]) -> Fit
 
 def _scales(target: Target, held: HeldOut, values: Sequence[Array]) -> tuple[Array, Array]:
     """(v, k), (v, k): where each view's values are cut, and what they are divided by."""
-    weight = held.weight(target.weight)
-    middle, unit = zip(*(target.scale(value, held.rows, weight) for value in values), strict=True)
-    return np.array(middle), np.array(unit)
+    return target.scales(values, held.rows, held.weight(target.weight))
 
 
 @dataclass(frozen=True)

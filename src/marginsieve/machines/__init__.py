@@ -5,6 +5,8 @@ from collections.abc import Callable
 from ..contracts import Machine
 from .column_machines import L1SVC, ConcaveSVC, HingeSVC, RampSVC
 from .kernel_machines import CSVC, MKL, Sphere
+from .survival_machines import CoxRidge, MartingaleRidge
+from .value_machines import SVR, KernelRidge
 
 MACHINES: dict[str, Callable[..., Machine]] = {
     "c_svc": CSVC,
@@ -14,6 +16,11 @@ MACHINES: dict[str, Callable[..., Machine]] = {
     "fsv": ConcaveSVC,
     "ramp": RampSVC,
     "mkl": MKL,
+    "kernel_ridge": KernelRidge,
+    "svr": SVR,
+    "cox": CoxRidge,
+    "martingale_ridge": MartingaleRidge,
 }
 
-__all__ = ["CSVC", "L1SVC", "MACHINES", "MKL", "ConcaveSVC", "HingeSVC", "RampSVC", "Sphere"]
+__all__ = ["CSVC", "L1SVC", "MACHINES", "MKL", "SVR", "ConcaveSVC", "CoxRidge", "HingeSVC", "KernelRidge"]
+__all__ += ["MartingaleRidge", "RampSVC", "Sphere"]

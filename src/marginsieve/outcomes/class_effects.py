@@ -51,8 +51,8 @@ def _describe_numbers(value: Array, codes: IntArray, classes: list[str], positiv
         direction = f"{'higher' if size > 0 else 'lower'} in {classes[positive]}" if size else ""
     else:
         name, size = "eta squared", eta_squared(parts)
-        ends = _interval_of_eta(size, sum(map(len, parts)))
-        direction = _outlying_class({name: part.mean() for name, part in zip(classes, parts, strict=True) if len(part)})
+        ends = interval_of_eta(size, sum(map(len, parts)))
+        direction = name_outlier({name: part.mean() for name, part in zip(classes, parts, strict=True) if len(part)})
     return {"effect": _effect(name, size, ends), "direction": direction, "plot": {"type": "numbers", "classes": shown}}
 
 
@@ -68,7 +68,7 @@ def _interval_of_g(g: float, n1: int, n2: int) -> tuple[float, float]:
     return float(g - Z * error), float(g + Z * error)
 
 
-def _interval_of_eta(size: float, count: int) -> tuple[float, float]:
+def interval_of_eta(size: float, count: int) -> tuple[float, float]:
     """95 % interval of eta squared, by Fisher's transformation of its root."""
     if count < 5:
         return float("nan"), float("nan")
@@ -85,7 +85,7 @@ def _interval_of_v(table: Array) -> tuple[float, float]:
     return tuple(float(end) for end in np.quantile(values, [0.025, 0.975]))  # type: ignore[return-value]
 
 
-def _outlying_class(means: dict[str, float]) -> str:
+def name_outlier(means: dict[str, float]) -> str:
     """Which class lies furthest from the one next to it, above or below the others."""
     if len(means) < 2:
         return ""

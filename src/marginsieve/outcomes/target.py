@@ -523,9 +523,14 @@ class Target(ABC):
     def machine_target(self) -> MachineTarget:
         """What machines solve for: problems y (k, m) with costs (k, m), which have the weights in them."""
 
+    @property
+    def linear_outcome(self) -> Array:
+        """(k, m) what closed-form regressions take for the outcome."""
+        return np.asarray(self.machine_target.y, dtype=np.float64)
+
     def association(self) -> Array:
         """(d, m) what columns are correlated with: orthonormal, each with mean 0."""
-        values = np.asarray(self.machine_target.y, dtype=np.float64)
+        values = self.linear_outcome
         basis, triangle = np.linalg.qr((values - values.mean(axis=1, keepdims=True)).T)
         size = np.abs(np.diag(triangle))
         return np.asarray(basis[:, size > 1e-9 * size.max()].T)
@@ -594,6 +599,24 @@ class Target(ABC):
         share = weight / weight.sum()
         spread = np.sqrt(share @ (values - share @ values) ** 2)
         return np.zeros(values.shape[1]), np.where(spread > 0, spread, 1.0)
+
+    def scales(self, values: Sequence[Array], rows: IntArray, weight: Array) -> tuple[Array, Array]:
+        """(v, k), (v, k): the same of each of several views, whose values (rows, k) are of the same rows."""
+        middle, unit = zip(*(self.scale(value, rows, weight) for value in values), strict=True)
+        return np.array(middle), np.array(unit)
+
+    @property
+    def list_score(self) -> str:
+        """The score by which lists are compared that differ in few columns; empty where there is none."""
+        return "auc" if self.has_auc else ""
+
+    def decisions_of(self, entry: Mapping[str, Any]) -> Array:
+        """(rows,) of what a unit left the numbers that `score_values` takes."""
+        return np.asarray(entry["decision" if self.has_auc else "predicted"], dtype=np.float64)
+
+    def constant_entry(self, entry: Mapping[str, Any]) -> dict[str, Any]:
+        """The same of a model that knows no column."""
+        return {**entry, "decision": [0.0] * len(entry["predicted"])}
 
     @property
     def has_auc(self) -> bool:

@@ -8,19 +8,29 @@ from typing import Any
 from ..contracts import CriterionLike, KernelLike, Machine, MachineLike
 from ..criteria import LearnedWeight, Loss, MarginChange, ReliefF
 from ..estimators import Blend, SVMSelector
-from ..estimators.selector import linear_and_clinical
+from ..estimators.selector import linear_and_clinical, ridge_machines, ridge_views
 from ..fitting.parts import criterion_of, kernel_of, machine_of
 from ..kernels import Clinical, Gaussian
-from ..machines import CSVC, MKL, Sphere
-from ..searches import Backward, TopK
-from .registry import register
+from ..machines import CSVC, MKL, CoxRidge, MartingaleRidge, Sphere
+from ..outcomes import Classes, Survival
+from ..searches import Backward, InTurns, TopK
+from .registry import outcome_named, register
 
 
-@register("guyon2002", family="elimination", takes="numbers sparse", cost=(0.2, 0.8, 1.8), default_for={"numbers": 2})
+@register(
+    "guyon2002",
+    family="elimination",
+    takes="numbers sparse",
+    cost=(0.2, 0.8, 1.8),
+    default_for={"numbers": 2, "outcome numbers": 2, "outcome survival": 3},
+)
 def svm_rfe(
     kernel: KernelLike = "linear", C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
     """Recursive elimination by the margin change of a support vector machine.
+
+    With outcome="numbers" it is elimination by kernel ridge regression, with outcome="survival" by ridge regression on
+    martingale residuals, then proportional hazards; `C` plays no part in either.
 
     Parameters
     ----------
@@ -48,7 +58,7 @@ def svm_rfe(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _backward(kernel, CSVC(C=C), MarginChange(), step, {"standardize": standardize, **settings})
+    return _by_margin(kernel, C, step, {"standardize": standardize, **settings})
 
 
 @register(
@@ -57,12 +67,21 @@ def svm_rfe(
     family="elimination",
     takes="numbers categories missing",
     cost=(0.1, 4.0, 2.4),
-    default_for={"mixed": 1, "mixed, rare class": 2},
+    default_for={
+        "mixed": 1,
+        "mixed, rare class": 2,
+        "outcome numbers, mixed": 2,
+        "outcome survival": 1,
+        "outcome survival, mixed": 1,
+    },
 )
 def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SVMSelector:
     """Recursive elimination on the clinical kernel: numbers and categories together, cells may be missing.
 
-    The kernel is the mean over the columns that are left.
+    The kernel is the mean over the columns that are left. With outcome="numbers" the machine is kernel ridge
+    regression. With outcome="survival" three eliminations by ridge regression on martingale residuals, with penalties
+    1, 0.1 and 0.03, are merged by turns, and proportional hazards with a ridge penalty are fitted on the list. `C`
+    plays no part in either.
 
     Parameters
     ----------
@@ -88,7 +107,11 @@ def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SV
     >>> set(selector.get_feature_names_out()) == set(cohort.truth.relevant)
     True
     """
-    return _backward(Clinical(), CSVC(C=C), MarginChange(), step, settings)
+    if outcome_named(settings) == Survival.name:
+        machines = [MartingaleRidge(penalty) for penalty in PENALTIES]
+        search = InTurns(machines, step=step, final=CoxRidge())
+        return SVMSelector(Clinical(), machines[0], MarginChange(), search, **settings)
+    return _by_margin(Clinical(), C, step, settings)
 
 
 @register("paul", family="elimination", takes="numbers categories missing", cost=(0.7, 15.0, 9.6))
@@ -232,6 +255,14 @@ def svdd_rfe(
     return _backward(kernel, sphere, criterion_of(criterion), step, {"standardize": standardize, **settings})
 
 
+def _by_margin(kernel: KernelLike, C: float, step: float | int, settings: dict[str, Any]) -> SVMSelector:
+    """Elimination by the change of the margin: of a support vector machine, or of what ridge regression is for."""
+    if (outcome := outcome_named(settings)) == Classes.name:
+        return _backward(kernel, CSVC(C=C), MarginChange(), step, settings)
+    eliminates, predicts = ridge_machines(outcome)
+    return _backward(kernel, eliminates, MarginChange(), step, settings, predicts)
+
+
 def _backward(
     kernel: KernelLike,
     machine: MachineLike,
@@ -243,6 +274,8 @@ def _backward(
     search = Backward(step=step, final=final)
     return SVMSelector(kernel=kernel_of(kernel), machine=machine, criterion=criterion, search=search, **settings)
 
+
+PENALTIES = (1.0, 0.1, 0.03)  # of ridge regressions on martingale residuals, whose eliminations are merged
 
 # -- blends -----------------------------------------------------------------------------------------------------------
 
@@ -257,13 +290,23 @@ COSTS = (1.0, 10.0, 100.0)  # C of the non-linear probe, chosen by inner folds
     family="blend",
     takes="numbers categories missing",
     cost=(0.5, 8.0, 6.0),
-    default_for={"numbers": 1, "rare class": 1},
+    default_for={
+        "numbers": 1,
+        "rare class": 1,
+        "outcome numbers": 1,
+        "outcome numbers, mixed": 1,
+        "outcome survival": 2,
+    },
 )
 def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any) -> Blend:
     """A linear machine on the best columns by the Fisher score, and elimination on the clinical kernel, averaged.
 
     Each view ranks the features and chooses how many it takes. On tables with categories the linear view sees the
-    other columns, and missing cells at the means of the training rows; the clinical kernel takes both as they are.
+    other columns, and missing cells at the means of the training rows; the clinical kernel takes both as they are. With
+    outcome="numbers" both views are eliminations by kernel ridge regression with penalty 0.1, each predicts by ridge
+    regression at the penalty that leave-one-out chooses, and views are weighed so that their mean has the smallest
+    squared error on held-out rows. With outcome="survival" the regression is on martingale residuals, and each view
+    predicts by proportional hazards. `C` plays no part in either.
 
     Parameters
     ----------
@@ -295,6 +338,8 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     array(['g03', 'g07'], dtype=object)
     """
     of_views, shared = _split(settings)
+    if (outcome := outcome_named(settings)) != Classes.name:
+        return Blend(ridge_views(outcome, step=step, standardize=standardize, **of_views), **shared)
     return Blend(linear_and_clinical(C, step, standardize, **of_views), **shared)
 
 

@@ -7,14 +7,22 @@ from typing import Any
 from .. import criteria
 from ..contracts import CriterionLike, KernelLike, MachineLike
 from ..estimators import SVMSelector
+from ..estimators.selector import ridge_machines
 from ..fitting.parts import Smote, criterion_of, kernel_of, machine_of
 from ..kernels import Clinical
 from ..machines import CSVC
+from ..outcomes import Classes, Survival
 from ..searches import Harmony, Merge, TopK
-from .registry import register
+from .registry import outcome_named, register
 
 
-@register("maldonado2018", family="filter", takes="numbers sparse", cost=(0.2, 0.7, 1.3))
+@register(
+    "maldonado2018",
+    family="filter",
+    takes="numbers sparse",
+    cost=(0.2, 0.7, 1.3),
+    default_for={"outcome numbers": 3, "outcome survival": 4, "outcome survival, mixed": 2},
+)
 def fisher(
     kernel: KernelLike = "linear",
     C: float = 1.0,
@@ -23,6 +31,9 @@ def fisher(
     **settings: Any,
 ) -> SVMSelector:
     """The best features by the Fisher score, then a support vector machine (or another machine) on them.
+
+    With outcome="numbers" the features are ranked by the F test and the machine is kernel ridge regression, with
+    outcome="survival" by the score test of proportional hazards, which are the machine.
 
     Parameters
     ----------
@@ -50,7 +61,11 @@ def fisher(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(criteria.Fisher(), C, kernel, machine, standardize=standardize, **settings)
+    outcome = outcome_named(settings)
+    criterion: CriterionLike = criteria.Fisher()
+    if outcome != Classes.name:
+        criterion = criteria.CoxScore() if outcome == Survival.name else criteria.FTest()
+    return _filter(criterion, C, kernel, machine, standardize=standardize, **settings)
 
 
 @register("chen2008", family="filter", takes="numbers sparse", cost=(0.2, 1.4, 1.3))
@@ -135,11 +150,19 @@ def stable_fisher(
     return _filter(criteria.ShrunkenFisher(), C, kernel, ensemble=ensemble, standardize=standardize, **settings)
 
 
-@register("moayedikia2017", family="filter", takes="numbers categories missing sparse", cost=(0.2, 0.7, 1.0))
+@register(
+    "moayedikia2017",
+    family="filter",
+    takes="numbers categories missing sparse",
+    cost=(0.2, 0.7, 1.0),
+    default_for={"outcome numbers, mixed": 3},
+)
 def su(
     cuts: str = "equal_frequency", bins: int = 5, C: float = 1.0, standardize: bool = True, **settings: Any
 ) -> SVMSelector:
     """The best features by symmetrical uncertainty with the class, then a support vector machine on them.
+
+    With outcome="numbers" the uncertainty is that with levels of the numbers, and the machine kernel ridge regression.
 
     Parameters
     ----------
@@ -252,7 +275,8 @@ def d_hell(
 def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """The best features by ReliefF: differing to near rows of other classes, not to near rows of the own.
 
-    A support vector machine is fitted on the selected features.
+    A support vector machine is fitted on the selected features. With outcome="numbers" it is RReliefF and kernel ridge
+    regression.
 
     Parameters
     ----------
@@ -278,7 +302,8 @@ def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **s
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _filter(criteria.ReliefF(n_neighbors), C, standardize=standardize, **settings)
+    ranking = criteria.ReliefF if outcome_named(settings) == Classes.name else criteria.RReliefF
+    return _filter(ranking(n_neighbors), C, standardize=standardize, **settings)
 
 
 @register("alibeigi2012", family="filter", takes="numbers sparse")
@@ -388,8 +413,10 @@ def _filter(
     machine: MachineLike | None = None,
     **settings: Any,
 ) -> SVMSelector:
-    """The best features by a filter, then a support vector machine, or another machine where one is given."""
-    last = CSVC(C=C) if machine is None else machine_of(machine)
+    """The best features by a filter, then a support vector machine, or ridge regression, or what is given."""
+    outcome = outcome_named(settings)
+    usual = CSVC(C=C) if outcome == Classes.name else ridge_machines(outcome)[1]
+    last = usual if machine is None else machine_of(machine)
     return SVMSelector(kernel=kernel_of(kernel), machine=last, criterion=criterion, search=TopK(), **settings)
 
 

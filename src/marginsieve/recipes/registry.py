@@ -13,9 +13,13 @@ from typing import Any, TypeVar
 
 from ..errors import InputError, listing
 from ..estimators.fitted_selector import FittedSelector, describe_like
+from ..outcomes import Classes
 
 FAMILIES = ("blend", "elimination", "filter", "linear", "scaling", "search")
-SHAPES = ("numbers", "rare class", "mixed", "mixed, rare class")
+SHAPES = (
+    *("numbers", "rare class", "mixed", "mixed, rare class"),
+    *(f"outcome {name}{kind}" for name in ("numbers", "survival") for kind in ("", ", mixed")),
+)
 OTHERS = (3.0, 30.0, 15.0)  # the cost of a recipe that was not measured
 
 Function = TypeVar("Function", bound=Callable[..., FittedSelector])
@@ -175,8 +179,7 @@ def register(
         Seconds of one fit with its inner folds: at least, for a million cells, for a million pairs of rows; None where
         that was not measured.
     default_for : mapping of str to int, or None, default=None
-        Shapes of tables ("numbers", "rare class", "mixed", "mixed, rare class") for which a study runs the recipe by
-        default, with its position.
+        Shapes of tables (`SHAPES`) for which a study runs the recipe by default, with its position.
     bibtex : str, default=""
         BibTeX entries that `references.bib` does not have.
 
@@ -211,6 +214,12 @@ def register(
         return function
 
     return add
+
+
+def outcome_named(settings: Mapping[str, Any]) -> str:
+    """The name of the outcome that a recipe is for, classes by default; some take others too."""
+    outcome = settings.get("outcome", Classes.name)
+    return str(getattr(outcome, "name", outcome))
 
 
 def configure(recipe: Callable[..., FittedSelector], settings: Mapping[str, Any]) -> FittedSelector:
@@ -312,7 +321,8 @@ def defaults(shape: str) -> tuple[str, ...]:
     Parameters
     ----------
     shape : str
-        "numbers", "rare class", "mixed" or "mixed, rare class".
+        One of `SHAPES`: "numbers", "rare class", "mixed", "mixed, rare class" where the target is classes, "outcome
+        numbers" and "outcome numbers, mixed" where it is numbers, and the same of survival.
 
     Returns
     -------

@@ -35,6 +35,18 @@ def roc(result: dict[str, Any], file: str | Path | None = None) -> Any:
     return _lines(result, "roc", "false positive rate", "true positive rate", file)
 
 
+def agreement(result: dict[str, Any], file: str | Path | None = None) -> Any:
+    """Predicted against observed numbers."""
+    points = (result["curves"]["main"] or {}).get("agreement")
+    if points is None:
+        raise InputError("the outcome is not numbers: there is no plot of predicted against observed ones")
+    figure, axes = new_figure(4.6, 4.2)
+    both = [*points["observed"], *points["predicted"]]
+    axes.plot([min(both), max(both)], [min(both), max(both)], color="grey", ls=":")
+    axes.plot(points["observed"], points["predicted"], "o", ms=3, color=COLOURS[0])
+    return finish_figure(figure, axes, "observed", "predicted", file, legend=False)
+
+
 def precision_recall(result: dict[str, Any], file: str | Path | None = None) -> Any:
     """Precision against recall."""
     return _lines(result, "precision_recall", "recall", "precision", file)
@@ -74,7 +86,9 @@ def _lines(result: dict[str, Any], what: str, x: str, y: str, file: str | Path |
 
 
 def _curves(result: dict[str, Any]) -> dict[str, Any]:
-    calibration = result["curves"]["main"]
-    if calibration is None:
-        raise InputError(f"the target has {len(result['table'].get('classes', ()))} classes; this curve exists for two")
-    return dict(calibration)
+    curves = result["curves"]["main"]
+    if curves is None or "roc" not in curves:
+        count = len(result["table"].get("classes", ()))
+        what = f"the target has {count} classes" if count else "the target is not classes"
+        raise InputError(f"{what}; this curve exists for two classes")
+    return dict(curves)

@@ -73,6 +73,8 @@ def _page(result: dict[str, Any]) -> str:
         "roc_chart": _two_lines(result, "roc", "false positive rate", "true positive rate"),
         "pr_chart": _two_lines(result, "precision_recall", "recall", "precision"),
         "calibration_chart": calibration_chart(result["curves"]["main"]),
+        "agreement_chart": _agreement_chart(result),
+        "survival_chart": _survival_chart(result),
         "floor": _floor(result),
         "reach": _reach(result),
     }
@@ -166,7 +168,13 @@ def _floor(result: dict[str, Any]) -> float:
     """Where the axis of the scores begins."""
     scores = [method["scores"][result["main_score"]] for method in result["methods"]]
     lowest = min(_end(score, "low") for score in scores)
-    return max(0.0, min(0.5, int(lowest * 10) / 10))
+    return _axis_floor(result, lowest)
+
+
+def _axis_floor(result: dict[str, Any], lowest: float) -> float:
+    """Where an axis of scores begins: at 1/2 or below, never below what a guess scores less 1/2."""
+    chance = result["chance_levels"][result["main_score"]]
+    return float(max(min(0.0, (chance or 0.0) - 0.5), min(0.5, lowest // 0.1 / 10)))
 
 
 def _reach(result: dict[str, Any]) -> float:
@@ -186,7 +194,7 @@ def sizes_chart(result: dict[str, Any]) -> Markup:
     methods = result["methods"]
     lowest = min(_end(m["scores"][metric], "low") for m in methods)
     lowest = min([lowest, *(p["score"] - p["error"] for m in methods for p in m["curve"])])
-    floor, top = max(0.0, min(0.5, lowest // 0.1 / 10)), max(result["table"]["features"], 2)
+    floor, top = _axis_floor(result, lowest), max(result["table"]["features"], 2)
     chart = svg.Chart(
         "Score against the number of features",
         (1, top),
@@ -222,7 +230,7 @@ def _shares_chart(title: str, x: str, y: str) -> svg.Chart:
 
 def _two_lines(result: dict[str, Any], what: str, x: str, y: str) -> Markup | None:
     """A curve of the main method and of all features."""
-    if result["curves"]["main"] is None:
+    if what not in (result["curves"]["main"] or {}):
         return None
     chart = _shares_chart(f"{y} against {x}", x, y)
     chance = result["curves"]["main"][what].get("chance")
@@ -235,7 +243,7 @@ def _two_lines(result: dict[str, Any], what: str, x: str, y: str) -> Markup | No
 
 def calibration_chart(curve: dict[str, Any] | None, style: str = "s0") -> Markup | None:
     """Observed shares by predicted probability."""
-    if curve is None or curve["calibration"] is None:
+    if curve is None or curve.get("calibration") is None:
         return None
     title = "Observed share against predicted probability"
     chart = _shares_chart(title, "predicted probability", "observed share")
@@ -246,4 +254,36 @@ def calibration_chart(curve: dict[str, Any] | None, style: str = "s0") -> Markup
         chart.interval(b["predicted"], b["low"], b["high"], style)
         values = f"predicted {b['predicted']:.2f}, observed {b['observed']:.2f} ({b['low']:.2f} to {b['high']:.2f})"
         chart.mark(b["predicted"], b["observed"], style, "circle", values)
+    return chart.svg()
+
+
+def _agreement_chart(result: dict[str, Any]) -> Markup | None:
+    """Predicted against observed numbers."""
+    points = (result["curves"]["main"] or {}).get("agreement")
+    if points is None:
+        return None
+    observed, predicted = points["observed"], points["predicted"]
+    ends = min(*observed, *predicted), max(*observed, *predicted)
+    title, target = "Predicted against observed numbers", result["table"]["target"]
+    chart = svg.Chart(title, ends, ends, f"{target}, observed", f"{target}, predicted", width=420, height=340)
+    chart.line(ends, ends, "chance", "predicted = observed")
+    for x, y in zip(observed, predicted, strict=True):
+        chart.mark(x, y, "s0", "circle", f"observed {x:.4g}, predicted {y:.4g}", 2.5)
+    return chart.svg()
+
+
+def _survival_chart(result: dict[str, Any]) -> Markup | None:
+    """Kaplan-Meier curves by thirds of the predicted risk."""
+    drawn = (result["curves"]["main"] or {}).get("survival")
+    if drawn is None:
+        return None
+    longest = drawn["longest"] or 1.0
+    title = "Share without the event, by thirds of the predicted risk"
+    chart = svg.Chart(title, (0.0, longest), (0.0, 1.0), "time", "share without the event", width=640)
+    for k, group in enumerate(drawn["groups"]):
+        xs, ys = [0.0], [1.0]
+        for x, y in zip(group["time"], group["survival"], strict=True):
+            xs += [x, x]
+            ys += [ys[-1], y]
+        chart.line([*xs, longest], [*ys, ys[-1]], f"s{k}", f"{group['name']}: {group['events']} events")
     return chart.svg()

@@ -7,10 +7,11 @@ from .budget import Budget, BudgetPoint
 from .harmony import Harmony
 from .merge import Merge
 from .penalized import Objective, PenalizedScaling, QuasiNewton
-from .ranking import Backward, LearnedPath, TopK
+from .ranking import Backward, InTurns, LearnedPath, TopK
 
 SEARCHES: dict[str, Callable[..., Search]] = {
     "backward": Backward,
+    "in_turns": InTurns,
     "budget": Budget,
     "harmony": Harmony,
     "learned": LearnedPath,
@@ -19,5 +20,5 @@ SEARCHES: dict[str, Callable[..., Search]] = {
     "top_k": TopK,
 }
 
-__all__ = ["SEARCHES", "Backward", "Budget", "BudgetPoint", "Harmony", "LearnedPath", "Merge", "Objective"]
+__all__ = ["SEARCHES", "Backward", "Budget", "BudgetPoint", "Harmony", "InTurns", "LearnedPath", "Merge", "Objective"]
 __all__ += ["PenalizedScaling", "QuasiNewton", "TopK"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from sklearn.base import BaseEstimator
 
 from ..contracts import (
     SIGNS,
+    TIMES,
     VALUES,
     Array,
     Batch,
@@ -54,7 +56,7 @@ class Backward(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES, TIMES})
     requires: ClassVar[tuple[type, ...]] = ()
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion"})
     multiclass = True
@@ -157,6 +159,67 @@ def reason_with_ties(reason: str, problem: ProblemView) -> str:
     return f"{reason}; {problem.criterion.ties_by}" if isinstance(problem.criterion, BreaksTies) else reason
 
 
+class InTurns(BaseEstimator):
+    """Several eliminations that differ in the machine, their rankings merged by turns.
+
+    The first of each comes first, then the second of each, and so on, each feature where it first comes. What is steady
+    over the machines, such as ridge regressions with different penalties, ranks high.
+
+    Parameters
+    ----------
+    machines : sequence of Machine, default=()
+        The machine of each elimination; none is the machine of the selector alone.
+    step : float or int, default=0.2
+        As in `Backward`.
+    final : Machine or None, default=None
+        Machine fitted on the selected features; None is the machine of the selector.
+
+    Examples
+    --------
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.data import make_cohort
+    >>> from marginsieve.machines import CSVC
+    >>> from marginsieve.searches import InTurns
+    >>> cohort = make_cohort(60, 10, n_relevant=2, effect=2.0, random_state=0)
+    >>> search = InTurns([CSVC(C=0.01), CSVC(C=1.0)])
+    >>> selector = SVMSelector(search=search, n_features_to_select=2, standardize=True, random_state=0)
+    >>> selector.fit(cohort.X, cohort.y).get_feature_names_out()
+    array(['g03', 'g07'], dtype=object)
+    """
+
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES, TIMES})
+    requires: ClassVar[tuple[type, ...]] = ()
+    ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion"})
+    multiclass = True
+    resources = Resources(linear_in_rows=True)
+
+    def __init__(self, machines: Sequence[Machine] = (), step: float | int = 0.2, final: Machine | None = None) -> None:
+        self.machines = machines
+        self.step = step
+        self.final = final
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        check_step(self.step)
+        for machine in (*self.machines, self.final):
+            check_final(machine)
+
+    def run(self, problem: ProblemView, rng: np.random.Generator) -> Path:
+        """The steps are those of the first elimination; scores are minus the place."""
+        paths = []
+        for machine in self.machines or (problem.machine,):
+            part = problem.with_machine(machine)
+            paths.append(Backward(self.step, final=machine).run(part, rng))
+            problem.count(part)
+        turns = np.column_stack([path.order for path in paths]).ravel()
+        order = turns[np.sort(np.unique(turns, return_index=True)[1])]
+        kept = np.isin(order, problem.keep)
+        order = np.concatenate([order[kept], order[~kept]]).astype(np.intp)
+        scores = np.empty(len(order))
+        scores[order] = -np.arange(len(order), dtype=np.float64)
+        return Path(order, scores, paths[0].steps, f"{len(paths)} eliminations in turns")
+
+
 # Top k: score every feature once and sort.
 
 
@@ -174,7 +237,7 @@ class TopK(BaseEstimator):
     array(['g03', 'g07'], dtype=object)
     """
 
-    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES, TIMES})
     requires: ClassVar[tuple[type, ...]] = ()
     ranks_by: ClassVar[frozenset[str]] = frozenset({"criterion", "filter"})
     multiclass = True

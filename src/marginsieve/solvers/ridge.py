@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 
 from ..contracts import Array, IntArray
 
@@ -39,7 +41,7 @@ class HeldOutRidge:
     >>> import numpy as np
     >>> from marginsieve.solvers.ridge import HeldOutRidge
     >>> X, y = np.array([[-2.0], [-1.0], [1.0], [2.0]]), np.array([[-1.0], [-1.0], [1.0], [1.0]])
-    >>> ridge = HeldOutRidge.of(X, np.ones(4), np.random.default_rng(0))
+    >>> ridge = HeldOutRidge.from_rows(X, np.ones(4), np.random.default_rng(0))
     >>> ridge.values(y, 1.0).ravel().round(2)
     array([-0.62, -0.67,  0.67,  0.62])
     """
@@ -170,3 +172,141 @@ def _leading(rows: Array, rng: np.random.Generator) -> Array:
     for _ in range(ROUNDS):
         basis, _ = np.linalg.qr(rows.T @ (rows @ basis))
     return np.asarray(rows @ basis)
+
+
+# -- on a kernel, as a machine ----------------------------------------------------------------------------------------
+
+SHARES = tuple(
+    float(share) for share in 10.0 ** np.arange(2.0, -5.1, -0.5)
+)  # penalties that leave-one-out chooses from
+
+
+class RidgeOptimum(NamedTuple):
+    """A ridge regression: coef (m,), intercept, penalty, slack (m,) = y - f, the objective and the residual."""
+
+    coef: Array
+    intercept: float
+    penalty: float
+    slack: Array
+    objective: float
+    residual: float
+
+
+def kernel_ridge(K: Array, y: Array, cost: Array, share: float | None) -> RidgeOptimum:
+    """min over c, b of sum_i cost_i (y_i - f_i)^2 + penalty c'Kc, f = Kc + b; penalty = share * trace.
+
+    The trace is sum_i cost_i |phi_i - mean|^2, of the rows in the kernel's space about their weighted mean, so that a
+    share means the same whatever the scale and the number of features. Without a share leave-one-out chooses it.
+    K (m, m) of a kernel, y and cost (m,).
+    """
+    part = np.flatnonzero(cost > 0)
+    root, mean, z, centre = weighted_values(y[part], cost[part])
+    inner = K if len(part) == len(y) else K[np.ix_(part, part)]
+    by_row = inner @ mean
+    centred = (inner - by_row[:, None] - by_row[None, :] + mean @ by_row) * np.outer(root, root)
+    if share is None:
+        energy, directions = np.linalg.eigh(centred)
+        known = energy > NEGLIGIBLE * max(float(energy.max(initial=0.0)), 1e-300)
+        d, penalty = _solve_in_directions(energy[known], directions[:, known], z, cost[part], share)
+    else:
+        penalty = share * float(np.trace(centred))
+        d = np.zeros(len(part))
+        if penalty > 0:
+            centred.flat[:: len(part) + 1] += penalty
+            d = linalg.solve(centred, z, assume_a="pos", overwrite_a=True, check_finite=False)
+    coef = np.zeros(len(y))
+    coef[part] = root * d
+    values = K @ coef
+    return _certify(coef, values, float(mean @ values[part]), y, cost, centre, penalty)
+
+
+def factor_ridge(V: Array, y: Array, cost: Array, share: float | None) -> RidgeOptimum:
+    """`kernel_ridge` of K = V'V from V (p, m) alone, for fewer features than rows."""
+    part = np.flatnonzero(cost > 0)
+    root, mean, z, centre = weighted_values(y[part], cost[part])
+    rows = V[:, part].T
+    away = rows - mean @ rows
+    scaled = root[:, None] * away
+    energy, right = np.linalg.eigh(scaled.T @ scaled)
+    known = energy > NEGLIGIBLE * max(float(energy.max(initial=0.0)), 1e-300)
+    directions = scaled @ (right[:, known] / np.sqrt(energy[known]))
+    d, penalty = _solve_in_directions(energy[known], directions, z, cost[part], share)
+    coef = np.zeros(len(y))
+    coef[part] = root * d
+    slope = rows.T @ coef[part]
+    return _certify(coef, V.T @ slope, float(mean @ (rows @ slope)), y, cost, centre, penalty)
+
+
+def weighted_values(y: Array, cost: Array) -> tuple[Array, Array, Array, float]:
+    """Roots of the weights, the weights as shares, the centred and weighted values, and their mean."""
+    mean = cost / cost.sum()
+    centre = float(mean @ y)
+    root = np.sqrt(cost)
+    return root, mean, root * (y - centre), centre
+
+
+def _solve_in_directions(
+    energy: Array, directions: Array, z: Array, cost: Array, share: float | None
+) -> tuple[Array, float]:
+    """(A + penalty)^-1 z with A = U diag(energy) U', and the penalty."""
+    trace = float(energy.sum())
+    if trace <= 0.0:
+        return np.zeros(len(z)), 0.0
+    along = directions.T @ z
+    if share is None:
+        share = _best_share(energy / trace, directions, z, along, cost)
+    penalty = share * trace
+    inside = along / (energy + penalty)
+    # what lies outside the directions is z less its part along them, over the penalty alone
+    return np.asarray(directions @ inside + (z - directions @ along) / penalty), penalty
+
+
+def _best_share(energy: Array, directions: Array, z: Array, along: Array, cost: Array) -> float:
+    """The share whose leave-one-out values have the smallest squared error; of equal ones the largest.
+
+    The value of a row under the fit without it is that under the fit with it, its error divided by 1 - h. A row of
+    weight 2 is two rows, of which one is left out: h is that of a unit of weight.
+    """
+    counts = cost if np.all(cost == np.rint(cost)) else cost * (len(cost) / cost.sum())
+    squares, errors = directions**2, []
+    for share in SHARES:
+        shrink = energy / (energy + share)
+        leverage = cost / cost.sum() + squares @ shrink
+        left = (z - directions @ (shrink * along)) / np.maximum(1.0 - leverage / counts, 1e-6)
+        errors.append(float(left @ left))
+    return SHARES[int(np.argmin(errors))]
+
+
+def _certify(
+    coef: Array, values: Array, middle: float, y: Array, cost: Array, centre: float, penalty: float
+) -> RidgeOptimum:
+    """The optimum and its residual: cost (y - f) = penalty c for every row, in units of the largest cost |y - mean|."""
+    intercept = centre - middle
+    slack = y - values - intercept
+    objective = float(cost @ slack**2 + penalty * coef @ values)
+    unit = float(np.abs(cost * (y - centre)).max(initial=0.0)) or 1.0
+    wrong = float(np.abs(cost * slack - penalty * coef).max(initial=0.0)) if penalty > 0 else 0.0
+    return RidgeOptimum(coef, intercept, penalty, slack, objective, wrong / unit)
+
+
+def centred_coordinates(K: Array, cost: Array) -> tuple[Array, float]:
+    """(rows, r), trace: coordinates whose products are the kernel matrix about its weighted mean, and its trace.
+
+    K (rows, rows) and cost (rows,), above 0; the trace is sum_i cost_i |phi_i - mean|^2.
+    """
+    mean = cost / cost.sum()
+    by_row = K @ mean
+    energy, directions = np.linalg.eigh(K - by_row[:, None] - by_row[None, :] + mean @ by_row)
+    known = energy > NEGLIGIBLE * max(float(energy.max(initial=0.0)), 1e-300)
+    coordinates = directions[:, known] * np.sqrt(energy[known])
+    return coordinates, float(cost @ (coordinates**2).sum(axis=1))
+
+
+def leave_one_out_share(coordinates: Array, y: Array, cost: Array) -> float:
+    """The penalty, in units of the trace, of the smallest leave-one-out error of ridge regression on coordinates."""
+    root, _, z, _ = weighted_values(y, cost)
+    left, size, _ = np.linalg.svd(root[:, None] * coordinates, full_matrices=False)
+    energy = size**2
+    known = energy > NEGLIGIBLE * max(float(energy.max(initial=0.0)), 1e-300)
+    directions = left[:, known]
+    return _best_share(energy[known] / energy.sum(), directions, z, directions.T @ z, cost)

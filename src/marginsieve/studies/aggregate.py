@@ -18,6 +18,7 @@ ANALYSES = (
     *("evidence", "shuffled-study", "effects", "false-share", "substitutes", "other-lists", "costs", "references"),
     *("boosted-trees", "forecast", "sites"),
 )
+OF_ROWS = ("agreement", "survival")  # curves that show single rows
 #: whose sentences hold counts and names of columns alone
 FINDINGS = (
     *("copy", "leak", "before", "groups", "equal rows", "torn rows", "few", "gaps", "id", "counts", "unstable", "wide"),
@@ -44,6 +45,7 @@ def _without_rows(result: dict[str, Any]) -> dict[str, Any]:
         "analyses": {name: values for name, values in result["analyses"].items() if name in ANALYSES},
         "features": [{**feature, "plot": _plot_of_class(feature.get("plot"))} for feature in result["features"]],
         "methods": [{**method, "left_out": None, "notes": []} for method in result["methods"]],
+        "curves": {name: _without_points(curves) for name, curves in result["curves"].items()},
         "findings": findings,
         "ledger": {**result["ledger"], "places": []},
         "notes": [],
@@ -53,6 +55,11 @@ def _without_rows(result: dict[str, Any]) -> dict[str, Any]:
     words = answer(aggregated)
     words["doubts"] = [each["text"] for each in findings if each["level"] == ALARM and each["text"] in doubts]
     return aggregated | {"answer": words}
+
+
+def _without_points(curves: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Curves without predictions, or times, of single rows."""
+    return None if curves is None else {name: part for name, part in curves.items() if name not in OF_ROWS}
 
 
 def _plot_of_class(plot: dict[str, Any] | None) -> dict[str, Any] | None:

@@ -65,6 +65,7 @@ class Shape:
     smallest_share: float  # of the rows, in a stratum: a class
     outcome: str = "classes"
     has_auc: bool = True  # two sides, which AUC compares
+    list_score: str = "auc"  # by which lists are compared that differ in few columns
 
 
 @dataclass(frozen=True)
@@ -372,6 +373,14 @@ def levels_of(analysis: Analysis, facts: Facts) -> Sequence[Level]:
 def applies_to_classes(facts: Facts) -> str | None:
     """Of an analysis that is about classes."""
     return None if facts.shape.outcome == "classes" else f"it is for classes, not for {facts.shape.outcome}"
+
+
+def applies_to_lists(facts: Facts) -> str | None:
+    """Of an analysis that compares lists of columns."""
+    if facts.shape.list_score:
+        return None
+    known = facts.shape.outcome
+    return "there are more than two classes" if known == "classes" else f"lists are not compared for {known}"
 
 
 def part_of_every_study(facts: Facts) -> tuple[Level, ...]:  # noqa: ARG001

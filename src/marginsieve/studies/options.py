@@ -38,6 +38,7 @@ MOST_MINUTES = 1e7
 INTERVALS = ("simple", "nested")
 LABELS = ("fallible", "certain")
 CORRECTIONS = ("location-scale",)
+OUTCOMES = ("auto", "classes", "numbers", "survival")
 SWITCHES = ("suspects", "references", "substitutes")  # were options of their own, on or off
 
 P = ParamSpec("P")
@@ -160,7 +161,26 @@ class StudyOptions:
         check=number(MOST_MINUTES),
     )
     positive: Any = option(None, "The class of interest; by default the rarer one.", kind="label or None")
-    outcome: Any = option("classes", "What y is.", kind="str or Outcome", command=False, recorded=False)
+    outcome: Any = option(
+        "auto",
+        "What the target is: classes, numbers, whose values are predicted, or survival: whether an event was seen, its "
+        "time in another column. auto takes it for numbers where it holds more than ten different ones that are not "
+        "whole, or most of them rare, and for survival where there is a time, and says so.",
+        kind="str or Outcome",
+        check=must_be(lambda value: not isinstance(value, str) or value in OUTCOMES, f"one of {listing(OUTCOMES)}"),
+    )
+    time: str | None = option(
+        None,
+        "Column of the time to the event, or to which it had not come; the target says whether it came (1 or true, or "
+        "a word such as died).",
+        check=must_be(lambda value: isinstance(value, str), "the name of a column"),
+        decides=False,  # a part of the table, which is known by its fingerprint
+    )
+    horizon: float | None = option(
+        None,
+        "For survival: the time at which AUC and Brier score are computed and survival is predicted.",
+        check=number(1e300),
+    )
     n_features_to_select: int | None = option(
         None,
         "Number of features (of a method with a budget: at most); by default inner folds decide, or the method.",
@@ -396,7 +416,9 @@ class StudyOptions:
         """The options by name, as result.json has them and `--options` reads them."""
         named = {entry.name: getattr(self, entry.name) for entry in fields(self) if info_of(entry).recorded}
         label = self.positive
-        return named | {"groups": None, "site": None, "positive": None if label is None else str(label)}
+        outcome = getattr(self.outcome, "name", self.outcome)
+        label = None if label is None else str(label)
+        return named | {"groups": None, "site": None, "positive": label, "outcome": outcome}
 
     def key(self) -> list[tuple[str, Any]]:
         """What decides the result: a study with the same key and table is the same study."""

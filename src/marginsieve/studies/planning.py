@@ -73,7 +73,9 @@ def search_seconds(method: Method, rows: float, columns: int) -> float:
 def default_methods(shape: Shape) -> tuple[tuple[str, ...], str]:
     """Names of recipes by the shape of the table, and the reason."""
     if shape.outcome != "classes":
-        raise InputError(f"methods is 'auto', and there are no methods for {shape.outcome} by default: name some")
+        if not (names := recipes.defaults(f"outcome {shape.outcome}{', mixed' if shape.mixed else ''}")):
+            raise InputError(f"methods is 'auto', and there are no methods for {shape.outcome} by default: name some")
+        return names, f"the outcome is {shape.outcome}: eliminations by ridge regression, and a filter"
     rare, share = shape.smallest_share < RARE and shape.has_auc, f"{shape.smallest_share:.1%}"
     if shape.mixed:
         reason = "the table has categories or empty cells: methods on the clinical kernel"
@@ -108,8 +110,8 @@ def choose(shape: Shape, options: StudyOptions, on_gpu: bool = False) -> Choice:
     used = round(min(m, max_samples or m) * (1 - 1 / cv))
     kernel = (("kernel", options.kernel),) if options.kernel else ()
     methods = [Method(name, name, kernel) for name in names]
-    plain = "su" if shape.mixed else "fisher"
-    if shape.outcome != "classes":  # whose filters are about classes
+    plain = "su" if shape.mixed and shape.outcome != "survival" else "fisher"
+    if not recipes.defaults(f"outcome {shape.outcome}") and shape.outcome != "classes":  # filters are not about it
         plain = names[0]
     methods.append(Method(ALL_FEATURES, plain, (("n_features_to_select", 1.0),)))
     facts = Facts(shape=shape, options=options, main=methods[0], cv=cv, used=used, on_gpu=on_gpu)

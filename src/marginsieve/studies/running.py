@@ -20,7 +20,7 @@ from ..estimators.fitted_selector import FittedSelector
 from ..estimators.persistence import NAME
 from ..fitting.settings import find_outcome
 from ..fitting.view_averaging import works_in_batches
-from ..outcomes import Target
+from ..outcomes import Survival, Target
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from ..validation import Validation, validate
@@ -333,6 +333,30 @@ class Study:
         """Plot out-of-fold ROC curves of the main method and of all features."""
         return charts.roc(self.result, file)
 
+    def plot_agreement(self, file: str | Path | None = None) -> Any:
+        """Plot predicted against observed numbers, out of fold.
+
+        Parameters
+        ----------
+        file : str, path or None, default=None
+            File to write (.svg, .png or .pdf).
+
+        Returns
+        -------
+        Figure
+            A figure of matplotlib.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from marginsieve import study
+        >>> X = np.random.default_rng(0).normal(size=(40, 5))
+        >>> done = study(X, X[:, 0] + 0.1 * X[:, 1], methods="fisher", cv=3, n_repeats=1)
+        >>> done.plot_agreement().axes[0].get_xlabel()
+        'observed'
+        """
+        return charts.agreement(self.result, file)
+
     @document_chart
     def plot_precision_recall(self, file: str | Path | None = None) -> Any:
         """Plot out-of-fold precision-recall curves of the main method and of all features."""
@@ -359,7 +383,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     X : table of shape (n_samples, n_features)
         pandas, polars, arrow or an array; numbers, categories, empty cells.
     y : array-like of shape (n_samples,)
-        The classes, two or more.
+        The classes, two or more; or numbers; or of survival two columns, or a structured array, of a time and an event.
     {options}
 
     Returns
@@ -373,9 +397,10 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     >>> study.features["name"].head(2).sort_values().tolist()
     ['g03', 'g07']
     """
-    columns = {name: getattr(options, name) for name in ("groups", "site", "ids", "keep", "include", "drop")}
+    named = ("groups", "site", "ids", "keep", "include", "drop", "outcome", "time")
+    columns = {name: getattr(options, name) for name in named}
     with follow_umask(bool(options.follow_umask)):
-        return run_study(from_arrays(X, y, **columns, by_label=options.outcome == "classes"), options)
+        return run_study(from_arrays(X, y, **columns), options)
 
 
 def run_study(
@@ -395,9 +420,7 @@ def run_study(
     since = time.perf_counter() if since is None else since
     options.check()
     known, data = load_analyses(), data.in_canonical_order(options.random_state)
-    if options.positive is None and options.outcome == "classes":
-        label, notes = find_positive(data.y, data.target)
-        data, options = replace(data, findings=(*data.findings, *notes)), replace(options, positive=label)
+    data, options = _settle_outcome(data, options)
     table = data.table(find_outcome(options.outcome, {"positive": options.positive}))
     target = table.target
     if options.feature_costs is not None:
@@ -413,6 +436,7 @@ def run_study(
         smallest_share=share,
         outcome=target.outcome_name,
         has_auc=target.has_auc,
+        list_score=target.list_score,
     )
     choice = choose(shape, options, on_gpu)
     if options.plan is not None:
@@ -460,6 +484,20 @@ def run_analysis(run: StudyRun, name: str, pace: TimeLimit) -> StudyRun:
         return run_analysis(run, name, pace) if name in run.choice.efforts else run
     run.results[name] = result if isinstance(result, AnalysisResult) else AnalysisResult(result)
     return run
+
+
+def _settle_outcome(data: StudyData, options: StudyOptions) -> tuple[StudyData, StudyOptions]:
+    """What the target was taken for, and of classes the one of interest, of times the horizon."""
+    outcome = data.outcome
+    if outcome == Survival.name:
+        outcome = Survival(probability=True, horizon=options.horizon)
+    elif options.horizon is not None:
+        raise InputError(f"horizon is {options.horizon!r}, and the outcome is {outcome}: it is for survival")
+    options = replace(options, outcome=outcome)
+    if options.positive is None and outcome == "classes":
+        label, notes = find_positive(data.y, data.target)
+        return replace(data, findings=(*data.findings, *notes)), replace(options, positive=label)
+    return data, options
 
 
 def run_methods(run: StudyRun, kept: FoldRows, on_gpu: bool, pace: TimeLimit) -> StudyRun:

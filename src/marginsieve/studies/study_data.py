@@ -23,14 +23,17 @@ from ..errors import InputError, listing, many, refuse_surrogates, shown_value
 from ..estimators import find_suspects
 from ..fitting.rows import Rows
 from ..fitting.settings import refuse_dense
+from ..outcomes import Classes, Survival
+from ..outcomes.survival import holds_times, read_times
 from ..outcomes.target import NUMBERS, plain_labels
 from .checks import CHECKS, Finding
 from .findings import MIXED, find_known_after, find_leaks, find_sites, show_cell, table_findings
-from .target_column import merge_labels, refuse_amounts, refuse_times
+from .target_column import merge_labels, read_survival, refuse_amounts, refuse_times, resolve_outcome
 
 if TYPE_CHECKING:
     import pandas as pd
 
+CLASSES = Classes.name
 FEWEST = 10  # rows from which on a column of text can be an id
 NAMED = re.compile(
     r"(?<!per)(?<!in)(?<!of)(^|[^a-z])(id|ids|uuid|guid|barcode|accession|mrn|ssn|patient|subject|sample|participant|"
@@ -66,6 +69,7 @@ class StudyData:
     ledger: Ledger = field(default_factory=Ledger)  # what reading changed, by the rows of the user's table
     site: Any = None  # of each row, None where no sites were named
     site_column: str | None = None
+    outcome: str | Outcome = "classes"  # what the target is
 
     @property
     def has_categories(self) -> bool:
@@ -96,7 +100,7 @@ class StudyData:
 
         names = [str(name) for name in self.X.columns]
         columns = np.array(sorted(range(len(names)), key=names.__getitem__) if self.named else range(len(names)))
-        X, outcome = self.X.iloc[:, columns], pd.Series(self.y).astype(str).to_numpy()
+        X, outcome = self.X.iloc[:, columns], pd.DataFrame(self.y).astype(str).agg(" ".join, axis=1).to_numpy()
         if self.has_ids:
             numbers = np.argsort(np.asarray(self.labels), kind="stable")
         else:
@@ -128,23 +132,25 @@ def from_frame(
     ids: Sequence[str] | None = None,
     keep: Sequence[str] = (),
     include: Sequence[str] = (),
-    by_label: bool = True,
+    outcome: str | Outcome = "classes",
+    time: str | None = None,
     ledger: Ledger | None = None,
 ) -> StudyData:
     """A table with its target; `ids` names the columns that tell rows apart, None finds them.
 
-    Columns of `keep` and `include` are features whatever they look like. `by_label`: whether the target holds classes,
-    of which there is more to say. `ledger`: what was changed when the table was read; what is changed here is added.
+    Columns of `keep` and `include` are features whatever they look like. `outcome`: what the target is; "auto" guesses
+    between classes, of which there is more to say, numbers, and survival, whose times are in the column `time`.
+    `ledger`: what was changed when the table was read; what is changed here is added.
     """
     in_python, ledger = ledger is None, Ledger() if ledger is None else ledger
     labels, is_id = _row_names(frame)
     frame = frame.reset_index(drop=True)
-    _check_names(frame, target, roles := {"groups": groups, "site": site}, drop, ids or (), (keep, include))
-    keep = (*keep, *include)
-    y = _read_target(frame[target], by_label, ledger)
-    y, spelt = merge_labels(y, ledger, in_python) if by_label else (y, [])
-    named = list(dict.fromkeys(name for name in roles.values() if name is not None))
-    frame = tidy_frame(frame.drop(columns=[target, *drop]), ledger)
+    roles = {"groups": groups, "site": site, "time": time}
+    _check_names(frame, target, roles, drop, ids or (), (keep, include))
+    outcome, y, spelt = _read_outcome(frame, target, time, outcome, ledger, in_python)
+    by_label, keep = outcome == CLASSES or isinstance(outcome, Classes), (*keep, *include)
+    named = list(dict.fromkeys(name for name in (groups, site) if name is not None))
+    frame = tidy_frame(frame.drop(columns=[target, *drop, *([] if time is None else [time])]), ledger)
     X, empty = _drop_empty(frame.drop(columns=named), keep)
     known = find_ids(X) if ids is None else ids
     names = [name for name in known if name in X.columns and (ids is not None or name not in keep)]
@@ -159,7 +165,7 @@ def from_frame(
     useless = [finding.columns[0] for finding in unusable]
     alarms, X = find_leaks(X, y) if by_label else [], X.drop(columns=useless)
     after = find_known_after(X, y, _not_in(alarms, X), include) if by_label else []
-    of_rows = {role: None if name is None else frame[name] for role, name in roles.items()}
+    of_rows = {role: None if (name := roles[role]) is None else frame[name] for role in ("groups", "site")}
     noted = _note_ids(names, ids is None)
     for finding in (*empty, *unusable, *(noted if ids is None else [])):
         for name in finding.columns:
@@ -182,7 +188,7 @@ def from_frame(
     findings.sort(key=lambda finding: finding.level != "alarm")
     left_out = (*named, *drop, *names, *(name for finding in empty for name in finding.columns), *useless)
     data = StudyData(X, y, of_rows["groups"], labels, target, groups, tuple(names), left_out, tuple(findings), has_ids)
-    return replace(data, ledger=ledger, site=of_rows["site"], site_column=site)
+    return replace(data, ledger=ledger, site=of_rows["site"], site_column=site, outcome=outcome)
 
 
 def _refuse_none(X: pd.DataFrame, findings: Sequence[Finding]) -> None:
@@ -190,6 +196,26 @@ def _refuse_none(X: pd.DataFrame, findings: Sequence[Finding]) -> None:
     if X.shape[1] == 0:
         why = "; ".join(finding.text for finding in findings)
         raise InputError(f"no column is left to select from{': ' if why else ''}{why}")
+
+
+def _read_outcome(
+    frame: pd.DataFrame, target: str, time: str | None, outcome: str | Outcome, ledger: Ledger, in_python: bool
+) -> tuple[str | Outcome, Any, list[Finding]]:
+    """What the target is, its values, and what to say of it."""
+    outcome, findings = resolve_outcome(frame[target], outcome, time is not None)
+    if getattr(outcome, "name", outcome) == Survival.name:
+        y, notes = read_survival(frame, target, time)
+        return outcome, y, findings + notes
+    if time is not None:
+        raise InputError(
+            f"time is {time!r}, and the outcome is {getattr(outcome, 'name', outcome)}: times are of survival"
+        )
+    by_label = outcome == CLASSES or isinstance(outcome, Classes)
+    values = _read_target(frame[target], by_label, ledger)
+    if not by_label:
+        return outcome, values, findings
+    labels, spelt = merge_labels(values, ledger, in_python)
+    return outcome, labels, findings + spelt
 
 
 def _row_names(frame: pd.DataFrame) -> tuple[pd.Series | None, bool]:
@@ -357,10 +383,14 @@ def _check_names(
                 hint += "; has the file a line with names at its top?"
             raise InputError(f"{role} names {name!r}, which the table does not have; {hint}")
     if target in (*rows.values(), *drop, *ids):
-        raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, nor tell groups or sites")
+        raise InputError(f"{target!r} is the target: it cannot be dropped, be an id, a time, nor tell groups or sites")
+    if (time := rows["time"]) is not None and time in (rows["groups"], rows["site"], *drop, *ids):
+        raise InputError(f"{time!r} is the time: it cannot be dropped, be an id, nor tell groups or sites")
     for role, names in features.items():
         if both := [name for name in names if name in (target, *rows.values(), *drop, *ids)]:
-            raise InputError(f"{role} names {both[0]!r}, which is the target, the group column, an id or dropped")
+            raise InputError(
+                f"{role} names {both[0]!r}, which is the target, the group column, a time, an id or dropped"
+            )
     for role, name in (("target", target), ("group column", rows["groups"]), ("site column", rows["site"])):
         if name is not None and (missing := int(frame[name].isna().sum())):
             raise InputError(
@@ -378,7 +408,8 @@ def from_arrays(
     keep: Sequence[Any] = (),
     drop: Sequence[Any] = (),
     include: Sequence[Any] = (),
-    by_label: bool = True,
+    outcome: str | Outcome = "classes",
+    time: str | None = None,
     site: Any = None,
 ) -> StudyData:
     """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
@@ -403,15 +434,21 @@ def from_arrays(
         frame = table.to_pandas()
         refuse_surrogates("a column's name", frame.columns)
         frame = frame.set_axis([str(name) for name in frame.columns], axis=1)
-    target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
-    target = _free_name(target, frame)
-    frame = frame.assign(**{target: _as_column("y", y, len(frame))})
+    if holds_times(y, outcome):
+        seconds, event = read_times(frame, y)
+        target, time = _free_name("event", frame), _free_name("time", frame)
+        frame = frame.assign(**{target: event, time: seconds})
+    else:
+        target = str(getattr(y, "name", None) or next(iter(getattr(y, "columns", ())), "target"))
+        target = _free_name(target, frame)
+        frame = frame.assign(**{target: _as_column("y", y, len(frame))})
     roles = {"groups": groups, "site": site}
     named: dict[str, Any] = {role: None if each is None else _free_name(role, frame) for role, each in roles.items()}
     for role, column in named.items():
         if column is not None:
             frame[column] = _as_column(role, roles[role], len(frame))
-    data = from_frame(frame, target, **named, drop=drop, ids=ids, keep=keep, include=include, by_label=by_label)
+    chosen = {"drop": drop, "ids": ids, "keep": keep, "include": include}
+    data = from_frame(frame, target, **named, **chosen, outcome=outcome, time=time)
     return replace(data, named=table is not None)
 
 

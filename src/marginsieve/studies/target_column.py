@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..contracts import Outcome
 from ..data.ledger import Ledger
 from ..errors import InputError, listing
 from .checks import NOTE, Finding
@@ -108,6 +109,64 @@ def refuse_amounts(y: pd.Series, target: str) -> None:
         )
 
 
+def resolve_outcome(y: pd.Series, outcome: str | Outcome, timed: bool = False) -> tuple[str | Outcome, list[Finding]]:
+    """What the target is where that is "auto", and what to say of it; `timed`: there is a column of times beside it.
+
+    Numbers are more than ten different ones that are not whole, or most of them rare; all else is classes.
+    """
+    if not (isinstance(outcome, str) and outcome == "auto"):
+        return outcome, []
+    if timed:
+        return "survival", []
+    known = y.dropna()
+    counts = known.value_counts()
+    if y.dtype.kind not in "iuf" or len(counts) <= MOST_CODES:
+        return "classes", []
+    if counts.median() >= FEWEST_ROWS and not (known != np.rint(known)).any():
+        return "classes", []
+    what = f"{len(counts):,} different numbers from {known.min():g} to {known.max():g}"
+    text = f"the target {str(y.name)!r} holds {what} and was taken as numbers, which are predicted as such"
+    return "numbers", [Finding("outcome", NOTE, f"{text} (--outcome classes, outcome='classes' take them as classes)")]
+
+
+def read_survival(frame: pd.DataFrame, target: str, time: str | None) -> tuple[pd.DataFrame, list[Finding]]:
+    """The time and whether the event was seen, of a target of events: 0 and 1, 1 and 2, or words such as died."""
+    import pandas as pd
+
+    if time is None:
+        raise InputError(
+            f"the outcome is survival and {target!r} says whether the event came: name the column of the time"
+        )
+    y = frame[target]
+    if missing := int(y.isna().sum() + frame[time].isna().sum()):
+        raise InputError(f"{missing} cells of {target!r} and {time!r} are empty: drop these rows")
+    if frame[time].dtype.kind not in "iuf":
+        raise InputError(f"the time {time!r} holds {frame[time].dtype}; it must hold numbers, such as days")
+    values = set(y.unique().tolist())
+    notes = []
+    if values <= {0, 1} or {str(value).strip() for value in values} <= {"0", "1", "0.0", "1.0"}:
+        event = y.astype(float).to_numpy() == 1.0
+    elif values == {1, 2}:
+        event = y.to_numpy() == 2
+        notes.append(Finding("outcome", NOTE, f"{target!r} holds 1 and 2: 2 was taken for the event"))
+    else:
+        label, _ = find_positive(y, target)
+        if label is None:
+            raise InputError(
+                f"{target!r} holds {listing(sorted(map(str, values)))}; whether an event was seen is 0 and 1, or two "
+                "words of which one is known (died, event, relapse, yes)"
+            )
+        event = (y == label).to_numpy()
+        notes.append(Finding("outcome", NOTE, f"{target!r}: {label!s} was taken for the event"))
+    if (frame[time] <= 0).any():
+        count = int((frame[time] <= 0).sum())
+        text = (
+            f"{count} of the times {time!r} {'is' if count == 1 else 'are'} 0 or below: taken as they are, as the first"
+        )
+        notes.append(Finding("outcome", NOTE, text))
+    return pd.DataFrame({"time": frame[time].astype(float), "event": event}), notes
+
+
 def refuse_times(X: pd.DataFrame, y: pd.Series, target: str, included: Sequence[str]) -> None:
     """Refuse a pair of a time and an event, of which the time would be a feature."""
     event = plain_name(target)
@@ -121,8 +180,9 @@ def refuse_times(X: pd.DataFrame, y: pd.Series, target: str, included: Sequence[
         what = f"{listing(times)} and {target!r} look like the time to an event and whether it came"
         drop = f"--drop {','.join(times)}"
         raise InputError(
-            f"{what}, and the time would be a feature: leave it out ({drop}), make classes such as an event within a "
-            "year, or name it with --include where it was known beforehand"
+            f"{what}, and the time would be a feature: predict the time to the event (--time {times[0]}), leave it out "
+            f"({drop}), make classes such as an event within a year, or name it with --include where it was known "
+            "beforehand"
         )
 
 

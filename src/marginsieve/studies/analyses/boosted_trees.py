@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..analysis import Facts, Level, StudyRun, applies_to_classes, register_analysis
-from .references import boosted_trees, compare_references, compare_with_list
+from ..analysis import Facts, Level, StudyRun, register_analysis
+from .references import References, boosted_trees, compare_references, compare_with_list
 
 
 @register_analysis
@@ -17,7 +17,9 @@ class BoostedTrees:
 
     def applies(self, facts: Facts) -> str | None:
         """Where they are asked for."""
-        return applies_to_classes(facts) if self.name in facts.options.with_ else "it was not asked for"
+        if self.name not in facts.options.with_:
+            return "it was not asked for"
+        return "there are none for survival" if facts.shape.outcome == "survival" else References().applies(facts)
 
     def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
         """After the models for reference."""
@@ -30,7 +32,7 @@ class BoostedTrees:
 
     def run(self, run: StudyRun) -> dict[str, Any]:
         """A row for the table of methods."""
-        return compare_references(run, [boosted_trees()])
+        return compare_references(run, [boosted_trees(run.table.target)])
 
     def sentence(self, result: dict[str, Any]) -> str | None:
         """Whether they score higher than the list."""

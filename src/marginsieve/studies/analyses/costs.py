@@ -7,7 +7,7 @@ The candidates are the first k features by the main method's ranking, in which a
 Inner folds, in which the ranking is made anew, score every t and k. The score at t = 0 and the main list's length, less
 its standard error, is what a list has to reach, and the cheapest that does is taken, unless the main method's list is
 as cheap. All of this is run again in the training rows of each outer fold of the first repeat, which gives the change
-of AUC against the main method's list there.
+of the score against the main method's list there.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ from ...fitting.held_out import inner_folds
 from ...fitting.rows import Rows
 from ...fitting.settings import AnyPlan
 from ...report.numbers import format_score
-from ..analysis import AnalysisResult, Facts, StudyRun, part_of_every_study, register_analysis
+from ..analysis import AnalysisResult, Facts, StudyRun, applies_to_lists, part_of_every_study, register_analysis
 from ..study_data import column_costs
-from .substitutes import auc_change, predict_by_lists, predict_on
+from .substitutes import list_change, predict_by_lists, predict_on
 
 EXPONENTS = (0.0, 0.5, 1.0, 2.0)
 SIZES = (1, 2, 3, 5, 8, 12, 20, 30, 50, 80, 120, 200)
@@ -41,7 +41,7 @@ FREE = 0.1  # what a feature without a cost counts as, of the lowest cost
 
 @dataclass(frozen=True)
 class CheapList:
-    """The features of the cheapest list, what they cost, what the main list costs, and the change of AUC."""
+    """The features of the cheapest list, what they cost, what the main list costs, and the change of the score."""
 
     features: tuple[str, ...]
     cost: float
@@ -56,10 +56,10 @@ class Costs:
     name, order, template = "costs", 62.0, "instead"
 
     def applies(self, facts: Facts) -> str | None:
-        """Where costs are given, for two classes."""
+        """Where costs are given."""
         if facts.options.feature_costs is None:
             return "no costs were given"
-        return None if facts.shape.has_auc else "there are more than two classes"
+        return applies_to_lists(facts)
 
     levels = staticmethod(part_of_every_study)
 
@@ -70,12 +70,13 @@ class Costs:
         cheap = cheapest_list(
             run.table, run.main_method, run.main.nested, run.selected_features, cost, options.keep, options.n_jobs
         )
-        change = cheap.change
+        change, metric = cheap.change, run.table.target.list_score
         values = {
             "main": cheap.main_cost,
             "cheapest": cheap.cost,
             "features": list(cheap.features),
-            "change": {"value": change.value["auc"], "low": change.low["auc"], "high": change.high["auc"]},
+            "score": metric,
+            "change": {"value": change.value[metric], "low": change.low[metric], "high": change.high[metric]},
         }
         return AnalysisResult(values, {"cost": cost}, details=cheap)
 
@@ -89,7 +90,7 @@ class Costs:
         value, span = format_score(costs["change"], signed=True)
         text = f"A list that costs {costs['cheapest']:g} instead of {costs['main']:g} did as well in inner folds"
         span = span if span.startswith("no") else f"90 % interval {span}"
-        return f"{text}; over the outer folds the AUC changed by {value} ({span})."
+        return f"{text}; over the outer folds the {result['short_names'][costs['score']]} changed by {value} ({span})."
 
 
 def cheapest_list(
@@ -106,7 +107,7 @@ def cheapest_list(
     kept = np.array([names.index(name) for name in keep], dtype=np.intp)
     choose = partial(_choose, plan=prepared.plan, cost=cost, kept=kept)
     values, (chosen, _) = predict_by_lists(table.rows, nested, main, choose, n_jobs)
-    change = auc_change(nested, [each[0] for each in values], [each[1] for each in values])
+    change = list_change(nested, [each[0] for each in values], [each[1] for each in values])
     listed = tuple(names[j] for j in chosen)
     return CheapList(listed, float(cost[chosen].sum()), float(cost[main].sum()), change)
 
@@ -128,7 +129,7 @@ def _choose(
         for i, order in enumerate(here):
             for k, size in enumerate(sizes):
                 predicted = predict_on(some, np.sort(order[:size]), encoded, test)
-                score[f, i, k] = tested.score_values(np.asarray(predicted["decision"])[None, :, None])[0]
+                score[f, i, k] = tested.score_values(tested.decisions_of(predicted)[None, :, None])[0]
     mean = np.nanmean(score, axis=0)
     at = sizes.index(usual)
     least = mean[0, at] - np.nanstd(score[:, 0, at], ddof=1) / np.sqrt(len(folds))

@@ -21,10 +21,10 @@ from ...estimators.fitted_selector import FittedSelector
 from ...fitting.false_share import places
 from ...fitting.rows import Rows
 from ...fitting.training import varying_columns
-from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_to_lists, register_analysis
 from ..planning import search_seconds
 from .shuffled_study import rows_to_shuffle
-from .substitutes import MARGIN, auc_change, predict_by_lists
+from .substitutes import MARGIN, list_change, predict_by_lists
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -43,9 +43,9 @@ class OtherLists:
     name, order, template, unit = "other-lists", 61.0, "instead", SEARCH
 
     def applies(self, facts: Facts) -> str | None:
-        """For two classes, unless no list is asked for."""
-        if not facts.shape.has_auc:
-            return "there are more than two classes"
+        """Unless no list is asked for."""
+        if (why := applies_to_lists(facts)) is not None:
+            return why
         return "no list was asked for" if facts.options.alternatives == 0 else None
 
     def levels(self, facts: Facts) -> list[Level]:
@@ -76,7 +76,9 @@ class OtherLists:
         rows: list[dict[Any, Any]] = frame.to_dict("records")
         for row in rows:
             row |= {"n_features": len(row["features"]), "features": list(row["features"][:NAMED])}
-        return AnalysisResult({"margin": MARGIN, "rows": rows} if rows else None, details=frame)
+        return AnalysisResult(
+            {"margin": MARGIN, "score": run.table.target.list_score, "rows": rows} if rows else None, details=frame
+        )
 
 
 def search_half(run: StudyRun) -> None:
@@ -96,7 +98,7 @@ def find_other_lists(
     keep: Sequence[str],
     n_jobs: int | None,
 ) -> pd.DataFrame:
-    """`count` lists with the change of AUC on the first repeat's folds, the best first.
+    """`count` lists with the change of the score on the first repeat's folds, the best first.
 
     They have as many features as the main list, `main` on all rows.
     """
@@ -109,8 +111,8 @@ def find_other_lists(
         ours = [each[k + 1] for each in values]
         if other is None or any(value is None for value in ours):
             continue
-        gap = auc_change(nested, ours, [each[0] for each in values])
-        change, low, high = (ends["auc"] for ends in (gap.value, gap.low, gap.high))
+        gap = list_change(nested, ours, [each[0] for each in values])
+        change, low, high = (ends[table.target.list_score] for ends in (gap.value, gap.low, gap.high))
         without = "the whole list" if k == count - 1 else names[free[k]]
         shared = int(np.isin(other, first).sum())
         rows.append((without, tuple(names[j] for j in other), shared, change, low, high, bool(low > -MARGIN)))

@@ -1,7 +1,7 @@
 """What common models of scikit-learn score on the same splits: rows to read the methods' scores against.
 
-They have what the methods have: the same outer folds and repeats, and a threshold from rows that the model did not see
-(inner folds, or the trees that did not see a row).
+They have what the methods have: the same outer folds and repeats, and for classes a threshold from rows that the model
+did not see (inner folds, or the trees that did not see a row).
 """
 
 from __future__ import annotations
@@ -14,10 +14,15 @@ from typing import Any
 
 import numpy as np
 import sklearn
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV, cross_val_predict
+from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin, clone
+from sklearn.ensemble import (
+    HistGradientBoostingClassifier,
+    HistGradientBoostingRegressor,
+    RandomForestClassifier,
+    RandomForestRegressor,
+)
+from sklearn.linear_model import Lasso, LassoCV, LogisticRegression, RidgeCV
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold, cross_val_predict
 from sklearn.multiclass import OneVsRestClassifier
 from sklearn.preprocessing import StandardScaler
 
@@ -27,17 +32,27 @@ from ...engine.nested import Nested, nested_splits, score_on_splits
 from ...engine.scoring import Scores, score_difference
 from ...engine.units import PlainTable
 from ...errors import join_words, many
+from ...outcomes import Target
 from ...outcomes.scores import balanced_threshold
+from ...outcomes.survival_scores import concordance
 from ...outcomes.target import Splits, stratified_folds, units_per_stratum
 from ...report.numbers import format_score
-from ..analysis import Facts, Level, StudyRun, applies_to_classes, register_analysis
+from ...solvers.cox import RiskSets
+from ..analysis import Facts, Level, StudyRun, register_analysis
 from ..selection import plain_scores
 
 COSTS = (0.03, 0.1, 0.3, 1.0)  # C of the logistic regression, chosen by inner folds
 TREES = 200
+RIDGE_PENALTIES = tuple(float(penalty) for penalty in 10.0 ** np.arange(-1.0, 7.1, 0.5))
+NUMBERS = "numbers"
+SURVIVAL = "survival"
+KNOWN = ("classes", NUMBERS, SURVIVAL)
+L1_SHARES = tuple(float(share) for share in np.geomspace(1.0, 0.1, 15))  # of the smallest penalty that removes all
+L1_ROUNDS, L1_TOLERANCE = 30, 1e-5  # lassos for each penalty; of the linear predictor
 FOLDS = 3  # inner ones, for C and for the threshold
 NEW = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 8)
 L1: dict[str, Any] = {"l1_ratio": 1.0} if NEW else {"penalty": "l1"}  # how scikit-learn asks for it
+LASSO_PATH: dict[str, Any] = {"alphas" if NEW else "n_alphas": 50}  # likewise
 
 
 @dataclass(frozen=True)
@@ -61,9 +76,41 @@ class ReferenceRow:
     seconds: float  # of all fits on training parts
 
 
+class TableColumns:
+    """Codes of a table as numbers: gaps filled with means, a column for each level, columns standardised."""
+
+    kind: tuple[str, ...]
+    model_: Any
+
+    def fit_columns(self, Z: Array) -> Array:
+        """The standardised columns of training rows, whose means and levels hold for all rows."""
+        self.training_, self.n_features_in_ = Z, Z.shape[1]
+        X, self.owner_ = self._columns(Z)
+        self.scaler_ = StandardScaler().fit(X)
+        return np.asarray(self.scaler_.transform(X))
+
+    def columns(self, Z: Array) -> Array:
+        """The same of any rows."""
+        return np.asarray(self.scaler_.transform(self._columns(Z)[0]))
+
+    def get_support(self, indices: bool = False) -> BoolArray | IntArray:
+        """The table's columns with a weight; all for models without weights."""
+        linear = [model for model in getattr(self.model_, "estimators_", [self.model_]) if hasattr(model, "coef_")]
+        chosen = np.array([len(np.unique(column[~np.isnan(column)])) > 1 for column in self.training_.T])
+        if linear:
+            used = np.any([np.atleast_2d(model.coef_).any(axis=0) for model in linear], axis=0)
+            chosen = np.isin(np.arange(self.n_features_in_), self.owner_[used])
+        return np.flatnonzero(chosen) if indices else chosen
+
+    def _columns(self, Z: Array) -> tuple[Array, IntArray]:
+        filled = filled_with_means(Z, self.training_, self.kind)
+        X, owner = one_hot(filled, self.training_, self.kind)
+        return np.nan_to_num(X), owner
+
+
 @dataclass(eq=False, repr=False)  # scikit-learn has its own
-class OnCodes(ClassifierMixin, BaseEstimator):
-    """An estimator on codes of a table: gaps filled with means, a column for each level, columns standardised.
+class OnCodes(ClassifierMixin, TableColumns, BaseEstimator):
+    """A classifier on codes of a table, made numbers as `TableColumns` does.
 
     Parameters
     ----------
@@ -81,12 +128,9 @@ class OnCodes(ClassifierMixin, BaseEstimator):
 
     def fit(self, Z: Array, y: Any, groups: IntArray | None = None) -> OnCodes:
         """Fit on training rows; of two classes the threshold comes from values of rows that were not fitted on."""
-        self.training_ = Z
-        X, self.owner_ = self._columns(Z)
-        self.scaler_ = StandardScaler().fit(X)
-        X = self.scaler_.transform(X)
+        X = self.fit_columns(Z)
         self.classes_, codes = np.unique(y, return_inverse=True)
-        self.n_features_in_, binary = Z.shape[1], len(self.classes_) == 2
+        binary = len(self.classes_) == 2
         count = min(FOLDS, *units_per_stratum(codes, groups))
         folds = stratified_folds(codes, groups, count, 0) if count > 1 else None
         with warnings.catch_warnings():
@@ -119,21 +163,108 @@ class OnCodes(ClassifierMixin, BaseEstimator):
 
     def predict_proba(self, Z: Array) -> Array:
         """Probabilities of the classes."""
-        return np.asarray(self.model_.predict_proba(self.scaler_.transform(self._columns(Z)[0])))
+        return np.asarray(self.model_.predict_proba(self.columns(Z)))
 
-    def get_support(self, indices: bool = False) -> BoolArray | IntArray:
-        """The table's columns with a weight; all for models without weights."""
-        linear = [model for model in getattr(self.model_, "estimators_", [self.model_]) if hasattr(model, "coef_")]
-        chosen = np.array([len(np.unique(column[~np.isnan(column)])) > 1 for column in self.training_.T])
-        if linear:
-            used = np.any([model.coef_.any(axis=0) for model in linear], axis=0)
-            chosen = np.isin(np.arange(self.n_features_in_), self.owner_[used])
-        return np.flatnonzero(chosen) if indices else chosen
 
-    def _columns(self, Z: Array) -> tuple[Array, IntArray]:
-        filled = filled_with_means(Z, self.training_, self.kind)
-        X, owner = one_hot(filled, self.training_, self.kind)
-        return np.nan_to_num(X), owner
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
+class OnValues(RegressorMixin, TableColumns, BaseEstimator):
+    """A regressor on codes of a table, made numbers as `TableColumns` does.
+
+    Parameters
+    ----------
+    estimator : regressor
+        Fitted on these columns; one with a parameter `cv` is given inner folds that keep groups together.
+    kind : tuple of str
+        Kinds of the table's columns.
+    """
+
+    estimator: Any
+    kind: tuple[str, ...]
+
+    def fit(self, Z: Array, y: Array, groups: IntArray | None = None) -> OnValues:
+        """Fit on training rows."""
+        X, model = self.fit_columns(Z), clone(self.estimator)
+        if "cv" in model.get_params():
+            units = len(y) if groups is None else len(np.unique(groups))
+            splitter = (KFold if groups is None else GroupKFold)(min(FOLDS, units), shuffle=True, random_state=0)
+            model.set_params(cv=list(splitter.split(X, groups=groups)))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            self.model_ = model.fit(X, y)
+        return self
+
+    def predict(self, Z: Array) -> Array:
+        """Numbers for new rows."""
+        return np.asarray(self.model_.predict(self.columns(Z)))
+
+
+@dataclass(eq=False, repr=False)  # scikit-learn has its own
+class OnTimes(TableColumns, BaseEstimator):
+    """Proportional hazards with an l1 penalty on codes of a table, made numbers as `TableColumns` does.
+
+    The penalty is the one of `L1_SHARES`, of the smallest that removes every column, with the largest C in inner folds.
+
+    Parameters
+    ----------
+    kind : tuple of str
+        Kinds of the table's columns.
+    """
+
+    kind: tuple[str, ...]
+
+    def fit(self, Z: Array, y: Array, groups: IntArray | None = None) -> OnTimes:
+        """Fit on training rows; y (m,) places in time, below 0 where no event was seen."""
+        X, time, event = self.fit_columns(Z), np.abs(y), y > 0
+        count = min(FOLDS, int(event.sum()))
+        scores = np.zeros((max(count, 1), len(L1_SHARES)))
+        if count > 1:
+            for k, (train, test) in enumerate(stratified_folds(event.astype(np.intp), groups, count, 0)):
+                path = cox_lasso_path(X[train], RiskSets(time[train], event[train], np.ones(len(train))), L1_SHARES)
+                risks = X[test] @ path.T
+                for place, risk in enumerate(risks.T):
+                    pairs = concordance(time[test], event[test], risk, np.ones(len(test)))
+                    scores[k, place] = 0.5 if pairs.total <= 0 else pairs.value
+        best = int(np.argmax(scores.mean(axis=0)))
+        path = cox_lasso_path(X, RiskSets(time, event, np.ones(len(y))), L1_SHARES[: best + 1])
+        self.model_ = _Weights(path[-1])
+        return self
+
+    def predict(self, Z: Array) -> Array:
+        """Risks of new rows."""
+        return np.asarray(self.columns(Z) @ self.model_.coef_)
+
+
+@dataclass(frozen=True)
+class _Weights:
+    """Weights of columns, as a linear model has them."""
+
+    coef_: Array
+
+
+def cox_lasso_path(X: Array, sets: RiskSets, shares: Sequence[float]) -> Array:
+    """(k, n): weights w that maximise  log partial likelihood(Xw) / events - penalty |w|_1, one after the other.
+
+    The penalties are shares of the smallest that removes every column. Each round is a lasso on the linear predictor
+    plus the martingale residuals over the hazards, weighed by these, whose fixed point is the maximum.
+    """
+    events, w = max(sets.events, 1.0), np.zeros(X.shape[1])
+    most = float(np.abs(X.T @ (sets.weight * sets.martingale(np.zeros(len(X))))).max()) / events
+    path = np.empty((len(shares), X.shape[1]))
+    for place, share in enumerate(shares):
+        for _ in range(L1_ROUNDS):
+            eta = X @ w
+            known = sets.risk(eta)
+            hazard = np.maximum(known.size * known.hazard, 1e-6)
+            weight = sets.weight * hazard
+            lasso = Lasso(share * most * events / weight.sum(), fit_intercept=False, tol=L1_TOLERANCE, max_iter=5000)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                lasso.fit(X, eta + (sets.event - known.size * known.hazard) / hazard, sample_weight=weight)
+            before, w = w, np.asarray(lasso.coef_)
+            if np.abs(X @ (w - before)).max(initial=0.0) <= L1_TOLERANCE:
+                break
+        path[place] = w
+    return path
 
 
 @register_analysis
@@ -142,7 +273,9 @@ class References:
 
     name, order, template = "references", 70.0, ""
 
-    applies = staticmethod(applies_to_classes)
+    def applies(self, facts: Facts) -> str | None:
+        """For classes, numbers and times to an event."""
+        return None if facts.shape.outcome in KNOWN else f"there are no such models for {facts.shape.outcome}"
 
     def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
         """After the methods."""
@@ -156,7 +289,7 @@ class References:
 
     def run(self, run: StudyRun) -> dict[str, Any]:
         """Rows for the table of methods."""
-        return compare_references(run, common_models(run.table.target.has_auc))
+        return compare_references(run, common_models(run.table.target))
 
     def sentence(self, result: dict[str, Any]) -> str | None:
         """Whether a model that selects nothing, or otherwise, scores higher than the list."""
@@ -211,11 +344,17 @@ def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[Refe
     """The models on the splits of all repeats."""
     rows, target, state = run.table.rows, run.table.target, run.options.random_state
     Z = rows.table.Z.toarray() if rows.table.is_sparse else np.asarray(rows.table.Z)
-    plain = PlainTable(run.table.name, Z, target.observed, None, target)
+    y = target.machine_target.y[0] if target.outcome_name == SURVIVAL else target.observed
+    plain = PlainTable(run.table.name, Z, y, None, target)
     splits = nested_splits(target, run.choice.cv, run.choice.n_repeats, state)
     out = []
     for reference in references:
-        estimator = OnCodes(reference.estimator, rows.schema.kind, reference.grid)
+        if target.outcome_name == SURVIVAL:
+            estimator: Any = OnTimes(rows.schema.kind)
+        elif target.outcome_name == NUMBERS:
+            estimator = OnValues(reference.estimator, rows.schema.kind)
+        else:
+            estimator = OnCodes(reference.estimator, rows.schema.kind, reference.grid)
         nested = score_on_splits(plain, estimator, splits, state, run.options.n_jobs)
         all_features, against = (
             score_difference(target, nested.passes, selection.nested.passes) for selection in (run.baseline, run.main)
@@ -225,8 +364,16 @@ def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[Refe
     return tuple(out)
 
 
-def common_models(two_sided: bool) -> list[Reference]:
-    """l1 logistic regression and a random forest."""
+def common_models(target: Target) -> list[Reference]:
+    """l1 logistic regression and a random forest; for numbers ridge regression, lasso and a random forest,
+    for times to an event proportional hazards with an l1 penalty."""
+    if target.outcome_name == SURVIVAL:
+        return [Reference("Cox lasso", None)]
+    if target.outcome_name == NUMBERS:
+        forest = RandomForestRegressor(TREES, min_samples_leaf=3, max_features=1 / 3, random_state=0)
+        ridge, lasso = RidgeCV(alphas=RIDGE_PENALTIES), LassoCV(**LASSO_PATH, random_state=0)
+        return [Reference("ridge regression", ridge), Reference("lasso", lasso), Reference("random forest", forest)]
+    two_sided = target.has_auc
     logistic = LogisticRegression(solver="liblinear", class_weight="balanced", random_state=0, max_iter=300, **L1)
     grid: dict[str, Sequence[float]] = {"C": COSTS}
     if not two_sided:
@@ -235,6 +382,8 @@ def common_models(two_sided: bool) -> list[Reference]:
     return [Reference("l1 logistic regression", logistic, grid), Reference("random forest", forest)]
 
 
-def boosted_trees() -> Reference:
+def boosted_trees(target: Target) -> Reference:
     """Boosted trees."""
+    if target.outcome_name == NUMBERS:
+        return Reference("boosted trees", HistGradientBoostingRegressor(random_state=0))
     return Reference("boosted trees", HistGradientBoostingClassifier(class_weight="balanced", random_state=0))

@@ -16,25 +16,27 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from joblib import delayed
 
-from ...contracts import IntArray
-from ...criteria import Fisher
+from ...contracts import Filter, IntArray
+from ...criteria import CoxScore, Fisher, FTest
 from ...data.association import most_alike
 from ...engine.nested import Fold, Nested
 from ...engine.scoring import SWAPS, Factors, Pass, Scores, score_difference
 from ...engine.units import UnitTable
 from ...errors import many
 from ...estimators import SVMSelector
+from ...estimators.selector import ridge_machines
 from ...fitting.rows import Rows
 from ...fitting.training import varying_columns
+from ...machines import CSVC
 from ...searches import TopK
 from ...solvers.execution import one_thread, parallel
-from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
+from ..analysis import AnalysisResult, Facts, Level, StudyRun, applies_to_lists, register_analysis
 from ..study_data import column_costs
 
 if TYPE_CHECKING:
     import pandas as pd
 
-MARGIN = 0.02  # of AUC
+MARGIN = 0.02  # of AUC, R2 or C
 LEVEL = 0.9  # of the interval that has to be within the margin: two one-sided tests at 5 %
 FEATURES, CANDIDATES = 20, 3  # of the list, and for each of them
 ALIKE = 0.5  # how alike a candidate is at least
@@ -61,9 +63,9 @@ class Substitutes:
     name, order, template = "substitutes", 60.0, "instead"
 
     def applies(self, facts: Facts) -> str | None:
-        """For two classes and tables that are not too long."""
-        if not facts.shape.has_auc:
-            return "there are more than two classes"
+        """For tables that are not too long."""
+        if (why := applies_to_lists(facts)) is not None:
+            return why
         return f"there are more than {MOST_ROWS:,} rows" if facts.shape.rows > MOST_ROWS else None
 
     def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
@@ -89,7 +91,16 @@ class Substitutes:
         if run.options.feature_costs is not None:
             cost = dict(zip(names, column_costs(run.options.feature_costs, names), strict=True))
             rows = [row | {"costs": [cost[row["feature"]], cost[row["substitute"]]]} for row in rows]
-        values = {"margin": MARGIN, "features": int(frame["feature"].nunique()), "rows": rows} if rows else None
+        values = (
+            {
+                "margin": MARGIN,
+                "score": run.table.target.list_score,
+                "features": int(frame["feature"].nunique()),
+                "rows": rows,
+            }
+            if rows
+            else None
+        )
         return AnalysisResult(values, columns, details=frame)
 
     def sentence(self, result: dict[str, Any]) -> str | None:
@@ -100,14 +111,15 @@ class Substitutes:
             return None
         counted, first = len({row["feature"] for row in same}), f"{same[0]['substitute']} for {same[0]['feature']}"
         text = f"{many(counted, 'feature')} of the list {'has' if counted == 1 else 'have'} a substitute outside it"
-        tried = f"{known['margin']} of AUC by a 90 % interval; {many(len(known['rows']), 'swap')} tried"
+        score, swaps = result["short_names"][known["score"]], many(len(known["rows"]), "swap")
+        tried = f"{known['margin']} of {score} by a 90 % interval; {swaps} tried"
         return f"{text}, such as {first} (within {tried})."
 
 
 def find_substitutes(
     table: UnitTable, nested: Nested, ranked: IntArray, n_jobs: int | None, fixed: Sequence[str] = ()
 ) -> pd.DataFrame:
-    """A row for each feature of the list and candidate: the change of AUC with its interval, and the verdict.
+    """A row for each feature of the list and candidate: the change of the score with its interval, and the verdict.
 
     `ranked`: the selected features, the best first; only the first are looked at, and none of `fixed`.
     """
@@ -134,12 +146,12 @@ def _removals(swaps: Sequence[_Swap]) -> list[_Swap]:
 def _changes(
     table: UnitTable, nested: Nested, swaps: Sequence[_Swap], n_jobs: int | None
 ) -> list[tuple[_Swap, tuple[float, float, float]]]:
-    """The change of AUC by each swap, with its interval."""
+    """The change of the score by each swap, with its interval."""
     jobs = (delayed(_values_of_fold)(table.rows, fold, swaps) for fold in nested.folds)
-    values, out = parallel(n_jobs)(jobs) if swaps else [], []
+    values, out, metric = parallel(n_jobs)(jobs) if swaps else [], [], table.target.list_score
     for k, swap in enumerate(swaps):
-        gap = auc_change(nested, [each[1][k] for each in values], [each[0][k] for each in values], SWAPS)
-        out.append((swap, (gap.value["auc"], gap.low["auc"], gap.high["auc"])))
+        gap = list_change(nested, [each[1][k] for each in values], [each[0][k] for each in values], SWAPS)
+        out.append((swap, (gap.value[metric], gap.low[metric], gap.high[metric])))
     return out
 
 
@@ -184,7 +196,7 @@ def _values_of_fold(
             rest = np.setdiff1d(chosen, [swap.feature, -1 if swap.candidate is None else swap.candidate])
             with_it.append(predict(np.union1d(rest, [swap.feature])))
             others = rest if swap.candidate is None else np.union1d(rest, [swap.candidate])
-            without.append(predict(others) if len(others) else {**with_it[-1], "decision": [0.0] * len(fold.test)})
+            without.append(predict(others) if len(others) else part.target.constant_entry(with_it[-1]))
     return with_it, without
 
 
@@ -196,18 +208,25 @@ def training_rows(encoded: Rows, fold: Fold) -> Rows:
 def predict_on(part: Rows, columns: IntArray, encoded: Rows, test: IntArray) -> dict[str, Any]:
     """Predictions of rows of a table by a machine that is trained on some columns of a part, all of them.
 
-    The machine is linear where the columns are numbers without gaps, else on the clinical kernel.
+    The machine is linear where the columns are numbers without gaps, else on the clinical kernel. It is ridge
+    regression where the target is numbers, and proportional hazards where it is times to an event.
     """
     some, new = part.columns(columns), encoded.take(test).columns(columns).table.Z
     plain = "nominal" not in some.schema.kind
     plain = plain and (some.table.is_sparse or not (np.isnan(some.table.Z).any() or np.isnan(new).any()))
+    outcome = part.target.outcome_name
+    fast: Filter = Fisher()
+    if outcome != "classes":
+        fast = CoxScore() if outcome == "survival" else FTest()
     selector = SVMSelector(
         "linear" if plain else "clinical",
-        criterion=Fisher() if plain else "margin",
+        CSVC() if outcome == "classes" else ridge_machines(outcome)[1],
+        criterion=fast if plain else "margin",
         search=TopK() if plain else "backward",
         standardize=plain,
         class_weight="balanced",
         threshold="margin",
+        outcome=outcome,
         n_features_to_select=1.0,
         similar=None,
         random_state=0,
@@ -237,7 +256,7 @@ def _predict_by_lists(encoded: Rows, fold: Fold, choose: ChooseLists, number: in
         return [None if each is None else predict_on(part, np.sort(each), encoded, fold.test) for each in lists]
 
 
-def auc_change(
+def list_change(
     nested: Nested,
     ours: Sequence[Mapping[str, Any]],
     theirs: Sequence[Mapping[str, Any]],

@@ -1,0 +1,492 @@
+"""Times to an event: proportional hazards and scores against references and definitions, estimators, studies, files."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+from oracles import gram_of
+from scipy import optimize, stats
+from sklearn.base import clone
+from sklearn.model_selection import cross_val_score
+
+import marginsieve
+from marginsieve import SVMSelector, load, nested_cv, predict, recipes, save
+from marginsieve.criteria import CoxScore
+from marginsieve.data.table import Table
+from marginsieve.errors import InputError
+from marginsieve.kernels import Clinical, Gaussian, Linear
+from marginsieve.machines import CoxRidge, KernelRidge, MartingaleRidge
+from marginsieve.outcomes import Survival, SurvivalDecision, SurvivalTarget
+from marginsieve.outcomes.survival_scores import (
+    brier_at,
+    censoring_survival,
+    concordance,
+    draw_thirds,
+    horizon_auc,
+    kaplan_meier,
+    pooled_concordance,
+    unos_concordance,
+)
+from marginsieve.solvers.cox import BaselineHazard, RiskSets, fit_cox
+from marginsieve.studies.aggregate import without_rows
+from marginsieve.studies.analyses.references import cox_lasso_path
+from marginsieve.studies.target_column import read_survival
+
+RECIPES = ("clinical_rfe", "two_views", "svm_rfe", "fisher")
+
+
+def survival_table(m=80, n=12, seed=0, ties=False):
+    """Two columns that count, a third of the rows censored."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(m, n))
+    t = rng.exponential(np.exp(-1.5 * X[:, 0] - X[:, min(1, n - 1)]))
+    c = rng.exponential(1.5, size=m)
+    time = np.minimum(t, c)
+    return X, np.ceil(4 * time) if ties else time, t <= c
+
+
+def partial_likelihood(eta, time, event):
+    """By its definition (Breslow)."""
+    return sum(eta[i] - np.log(np.exp(eta[time >= time[i]]).sum()) for i in np.flatnonzero(event))
+
+
+def structured(time, event):
+    return np.array(list(zip(event, time, strict=True)), dtype=[("event", bool), ("time", float)])
+
+
+# -- proportional hazards ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_partial_likelihood_and_its_derivatives_are_those_of_the_definition(ties):
+    X, time, event = survival_table(40, 3, ties=ties)
+    sets, w = RiskSets(time, event, np.ones(40)), np.array([0.3, -0.2, 0.1])
+    known = sets.risk(X @ w)
+    assert known.likelihood == pytest.approx(partial_likelihood(X @ w, time, event))
+    slope = optimize.approx_fprime(w, lambda v: partial_likelihood(X @ v, time, event), 1e-6)
+    np.testing.assert_allclose(X.T @ sets.martingale(X @ w), slope, atol=1e-4)
+    bend = [optimize.approx_fprime(w, lambda v, j=j: (X.T @ sets.martingale(X @ v))[j], 1e-6) for j in range(3)]
+    np.testing.assert_allclose(sets.information(X, known), -np.array(bend), atol=1e-3)
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_fit_is_the_maximum_of_the_penalised_likelihood(ties):
+    X, time, event = survival_table(60, 4, ties=ties)
+    best = fit_cox(X, RiskSets(time, event, np.ones(60)), 0.2)
+
+    def loss(w):
+        return -partial_likelihood(X @ w, time, event) / event.sum() + 0.1 * w @ w
+
+    slow = optimize.minimize(loss, np.zeros(4), method="BFGS", options={"gtol": 1e-8})
+    np.testing.assert_allclose(best.weights, slow.x, atol=1e-5)
+    assert best.objective == pytest.approx(-slow.fun, abs=1e-9)
+    assert best.slope < 1e-9
+
+
+def test_a_weight_of_two_is_a_row_twice_in_proportional_hazards():
+    X, time, event = survival_table(50, 3, ties=True)
+    times = np.random.default_rng(1).choice([1, 2, 3], 50)
+    rows = np.repeat(np.arange(50), times)
+    heavy = fit_cox(X, RiskSets(time, event, times.astype(float)), 0.1)
+    long = fit_cox(X[rows], RiskSets(time[rows], event[rows], np.ones(len(rows))), 0.1)
+    np.testing.assert_allclose(heavy.weights, long.weights, atol=1e-8)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(), Clinical()], ids=lambda kernel: type(kernel).__name__)
+def test_coefficients_on_a_kernel_are_martingale_residuals(kernel):
+    """c = (event - exp(f) H) / (penalty * length * events), and the residuals of the whole sum to 0."""
+    X, time, event = survival_table(50, 6)
+    gram, y = gram_of(kernel, X), SurvivalTarget(np.ones(50), None, time, event).machine_target.y[0]
+    K = gram.matrix()
+    solution = CoxRidge(penalty=0.3).solve(gram, y, np.ones(50))
+    f = K @ solution.coef + solution.intercept
+    length = np.trace(K - K.mean(axis=0)[None] - K.mean(axis=1)[:, None] + K.mean()) / 50
+    residuals = RiskSets(time, event, np.ones(50)).martingale(f)
+    np.testing.assert_allclose(solution.coef, residuals / (0.3 * length * event.sum()), atol=1e-7)
+    assert solution.converged
+    assert abs(f.mean()) < 1e-9
+
+
+def test_the_linear_kernel_gives_the_fit_of_the_columns():
+    X, time, event = survival_table(60, 4)
+    y = SurvivalTarget(np.ones(60), None, time, event).machine_target.y[0]
+    solution = CoxRidge(penalty=0.1).solve(gram_of(Linear(), X), y, np.ones(60))
+    length = ((X - X.mean(axis=0)) ** 2).sum() / 60
+    direct = fit_cox(X - X.mean(axis=0), RiskSets(time, event, np.ones(60)), 0.1 * length)
+    np.testing.assert_allclose(X.T @ solution.coef, direct.weights, atol=1e-7)
+
+
+def test_rows_without_weight_take_no_part():
+    X, time, event = survival_table(60, 4)
+    y = SurvivalTarget(np.ones(60), None, time, event).machine_target.y[0]
+    weight = np.where(np.arange(60) < 45, 1.0, 0.0)
+    whole = CoxRidge(0.1).solve(gram_of(Linear(), X), y, weight)
+    some = CoxRidge(0.1).solve(gram_of(Linear(), X[:45]), y[:45], np.ones(45))
+    np.testing.assert_allclose(whole.coef[:45], some.coef, atol=1e-9)
+    assert (whole.coef[45:] == 0).all()
+
+
+def test_ridge_on_residuals_is_ridge_regression_on_them():
+    X, time, event = survival_table(50, 6, ties=True)
+    target, gram = SurvivalTarget(np.ones(50), None, time, event), gram_of(Linear(), X)
+    ours = MartingaleRidge(0.1).solve(gram, target.machine_target.y[0], np.ones(50))
+    theirs = KernelRidge(0.1).solve(gram, target.residuals, np.ones(50))
+    np.testing.assert_allclose(ours.coef, theirs.coef, atol=1e-12)
+
+
+def test_extreme_separation_still_ends():
+    """One column orders all events: the likelihood has no maximum without a penalty."""
+    time = np.arange(1.0, 41.0)
+    gram = gram_of(Linear(), -time[:, None])
+    y = SurvivalTarget(np.ones(40), None, time, np.ones(40, dtype=bool)).machine_target.y[0]
+    solution = CoxRidge(penalty=1e-6).solve(gram, y, np.ones(40))
+    assert np.isfinite(solution.coef).all()
+    assert (np.diff(gram.matrix() @ solution.coef) < 0).all()
+
+
+def test_the_score_test_of_two_groups_is_the_log_rank_test():
+    X, time, event = survival_table(60, 2)
+    group = (X[:, 0] > 0).astype(float)
+    first, second = (
+        stats.CensoredData(time[some & event], right=time[some & ~event]) for some in (group == 0, group == 1)
+    )
+    z = RiskSets(time, event, np.ones(60)).score_statistics(group[None])[0]
+    assert abs(z) == pytest.approx(abs(stats.logrank(first, second).statistic))
+
+
+def test_the_filter_takes_categories_and_gaps():
+    X, time, event = survival_table(80, 4)
+    X[:, 3] = np.digitize(X[:, 0], [-0.5, 0.5])
+    X[5, 1] = np.nan
+    y = SurvivalTarget(np.ones(80), None, time, event).machine_target.y
+    table = Table(np.asfortranarray(X), ("real", "real", "real", "nominal"), ("a", "b", "c", "d"))
+    value = CoxScore()(table, y, np.ones(80))
+    seen = ~np.isnan(X[:, 1])
+    alone = RiskSets(time[seen], event[seen], np.ones(79)).score_statistics(X[seen, 1][None])
+    assert value[1] == pytest.approx(abs(alone[0]))
+    levels = [RiskSets(time, event, np.ones(80)).score_statistics((X[:, 3] == k)[None].astype(float)) for k in range(3)]
+    assert value[3] == pytest.approx(np.abs(levels).max())
+
+
+def test_breslows_hazard_without_effects_is_nelson_and_aalens():
+    _, time, event = survival_table(40, 1, ties=True)
+    base = BaselineHazard.from_risk(RiskSets(time, event, np.ones(40)), np.zeros(40))
+    expected = [
+        sum((event & (time == s)).sum() / (time >= s).sum() for s in np.unique(time[event]) if s <= t)
+        for t in base.time
+    ]
+    np.testing.assert_allclose(base.hazard, expected)
+    np.testing.assert_allclose(
+        BaselineHazard.from_risk(RiskSets(time, event, np.ones(40)), np.full(40, 3.0)).hazard,
+        base.hazard * np.exp(-3.0),
+    )
+
+
+def test_the_l1_path_is_optimal():
+    """No column outside pulls harder than the penalty, and those inside pull exactly as hard."""
+    X, time, event = survival_table(80, 30, ties=True)
+    X = (X - X.mean(axis=0)) / X.std(axis=0)
+    sets = RiskSets(time, event, np.ones(80))
+    path = cox_lasso_path(X, sets, (1.0, 0.5, 0.2))
+    most = np.abs(X.T @ sets.martingale(np.zeros(80))).max()
+    assert not path[0].any()
+    for w, share in zip(path, (1.0, 0.5, 0.2), strict=True):
+        pull = X.T @ sets.martingale(X @ w)
+        assert np.abs(pull).max() <= share * most * (1 + 1e-3)
+        np.testing.assert_allclose(pull[w != 0], share * most * np.sign(w[w != 0]), rtol=1e-3)
+
+
+# -- scores -----------------------------------------------------------------------------------------------------------
+
+
+def test_concordance_is_the_share_of_pairs():
+    _, time, event = survival_table(40, 1, ties=True)
+    risk = np.round(np.random.default_rng(3).normal(size=40), 1)
+    won = total = 0.0
+    for i in range(40):
+        for j in range(40):
+            if event[i] and (time[i] < time[j] or (time[i] == time[j] and not event[j])):
+                total += 1
+                won += 1.0 if risk[i] > risk[j] else 0.5 if risk[i] == risk[j] else 0.0
+    known = concordance(time, event, risk, np.ones(40))
+    assert known.total == total
+    assert known.value == pytest.approx(won / total)
+
+
+def test_kaplan_meier_is_scipys():
+    _, time, event = survival_table(60, 1, ties=True)
+    curve = stats.ecdf(stats.CensoredData(time[event], right=time[~event])).sf
+    times, share = kaplan_meier(time, event)
+    np.testing.assert_allclose(share, curve.evaluate(times))
+    later = time + 1e-9 * ~event  # of equal times events come first
+    censored = stats.ecdf(stats.CensoredData(later[~event], right=later[event])).sf
+    at = np.linspace(0.0, 0.99 * time.max(), 25) + 1e-6
+    np.testing.assert_allclose(censoring_survival(time, event, at), censored.evaluate(at))
+
+
+def test_without_censoring_every_weight_is_one():
+    """Uno's C is Harrell's; the AUC at a horizon is that of two classes, and so is the Brier score."""
+    rng = np.random.default_rng(0)
+    time, risk, fold = rng.exponential(size=60), rng.normal(size=60), np.zeros(60, dtype=np.intp)
+    event, strata = np.ones(60, dtype=bool), np.zeros(60, dtype=np.intp)
+    arguments = (time, event, risk, fold)
+    uno = unos_concordance(*arguments, strata).value
+    assert uno == pytest.approx(pooled_concordance(*arguments, strata).value)
+    early = time <= 0.7
+    expected = stats.mannwhitneyu(risk[early], risk[~early]).statistic / (early.sum() * (~early).sum())
+    assert horizon_auc(*arguments, 0.7, strata).value == pytest.approx(expected)
+    p = 1 / (1 + np.exp(-risk))
+    assert brier_at(time, event, p, fold, 0.7, strata).value == pytest.approx(np.mean((p - early) ** 2))
+
+
+@pytest.mark.parametrize("score", ["c", "uno_c"])
+def test_influences_are_those_of_the_jackknife(score):
+    X, time, event = survival_table(150, 2)
+    risk, strata = X[:, 0] + np.random.default_rng(0).normal(size=150), np.zeros(150, dtype=np.intp)
+    of = {"c": pooled_concordance, "uno_c": unos_concordance}[score]
+
+    def value(rows):
+        return of(time[rows], event[rows], risk[rows], np.zeros(len(rows), dtype=np.intp), strata[rows])
+
+    whole = value(np.arange(150))
+    left = np.array([value(np.delete(np.arange(150), i)).value for i in range(150)])
+    jackknife = 149 * (whole.value - left) / 150
+    assert abs(whole.influence.sum()) < 1e-10
+    assert np.corrcoef(whole.influence, jackknife)[0, 1] > 0.95
+    assert (whole.influence**2).sum() == pytest.approx((jackknife**2).sum(), rel=0.15)
+
+
+def test_scores_are_those_of_scikit_survival():
+    """Fold by fold; the folds' values are pooled by the weight of their pairs, or their rows."""
+    metrics = pytest.importorskip("sksurv.metrics")
+    _, time, event = survival_table(120, 2, seed=5, ties=True)
+    order = np.argsort(time)[:-1]  # scikit-survival has no weight for times beyond the last of the training part
+    time, event = time[order], event[order]
+    rng = np.random.default_rng(0)
+    risk, fold = rng.normal(size=119), rng.permutation(119) % 2
+    probability, strata = 1 / (1 + np.exp(-risk)), np.zeros(119, dtype=np.intp)
+    limit = min(time[fold == 0].max(), time[fold == 1].max())
+    some = time <= limit
+    time, event, risk, fold, probability, strata = (v[some] for v in (time, event, risk, fold, probability, strata))
+    horizon, theirs = float(np.median(time)), {"c": [], "uno": [], "auc": [], "brier": []}
+    for k in (0, 1):
+        test, train = fold == k, fold != k
+        here, there = structured(time[test], event[test]), structured(time[train], event[train])
+        t, e, r = time[test], event[test], risk[test]
+        chance = censoring_survival(time[train], event[train], t)
+        longer = (t[None] > t[:, None]) | ((t[None] == t[:, None]) & ~e[None])
+        last = time[train][event[train]].max()
+        weight = np.divide(1.0, chance**2, out=np.zeros(len(t)), where=(chance > 0) & e & (t < last))
+        early = e & (t <= horizon)
+        cases = np.divide(1.0, chance, out=np.zeros(len(t)), where=early).sum() * (t > horizon).sum()
+        survival = 1.0 - probability[test][:, None]
+        theirs["c"].append((metrics.concordance_index_censored(e, t, r)[0], (longer & e[:, None]).sum()))
+        uno = metrics.concordance_index_ipcw(there, here, r, tau=last)[0]
+        theirs["uno"].append((uno, (longer.sum(axis=1) * weight).sum()))
+        theirs["auc"].append((metrics.cumulative_dynamic_auc(there, here, r, [horizon])[0][0], cases))
+        theirs["brier"].append((metrics.brier_score(there, here, survival, [horizon])[1][0], len(t)))
+    arguments = (time, event, risk, fold)
+    ours = {
+        "c": pooled_concordance(*arguments, strata),
+        "uno": unos_concordance(*arguments, strata),
+        "auc": horizon_auc(*arguments, horizon, strata),
+        "brier": brier_at(time, event, probability, fold, horizon, strata),
+    }
+    for name, score in ours.items():
+        expected = np.average([value for value, _ in theirs[name]], weights=[mass for _, mass in theirs[name]])
+        assert score.value == pytest.approx(expected, abs=1e-10), name
+
+
+def test_proportional_hazards_are_those_of_scikit_survival():
+    linear = pytest.importorskip("sksurv.linear_model")
+    X, time, event = survival_table(100, 4, ties=True)
+    events = event.sum()
+    theirs = linear.CoxPHSurvivalAnalysis(alpha=0.2 * events, ties="breslow", tol=1e-14).fit(X, structured(time, event))
+    ours = fit_cox(X, RiskSets(time, event, np.ones(100)), 0.2)
+    np.testing.assert_allclose(ours.weights, theirs.coef_, atol=1e-8)
+
+
+# -- the outcome ------------------------------------------------------------------------------------------------------
+
+
+def test_times_are_read_in_any_usual_form():
+    time, event = np.array([5.0, 2.0, 9.0]), np.array([True, False, True])
+    forms = [
+        structured(time, event),
+        np.column_stack([time, event]),
+        np.column_stack([event, time]),
+        pd.DataFrame({"time": time, "event": event}),
+        pd.DataFrame({"died": event.astype(int), "days": time}),
+    ]
+    for y in forms:
+        target = Survival().read(np.zeros((3, 1)), y)
+        np.testing.assert_array_equal(target.time, time)
+        np.testing.assert_array_equal(target.event, event)
+
+
+@pytest.mark.parametrize(
+    ("y", "message"),
+    [
+        (np.arange(4.0), "two columns"),
+        (np.column_stack([np.arange(4.0), np.arange(4.0) + 2]), "no column of events"),
+        (np.column_stack([np.arange(4.0), [0, 0, 0, 1]]), "1 event: at least 2"),
+        (np.column_stack([[1.0, np.nan, 2.0, 3.0], [1, 1, 0, 1]]), "NaN"),
+        (np.column_stack([np.ones(4), np.ones(4)]), "nothing can be predicted"),
+    ],
+)
+def test_what_are_no_times_is_refused(y, message):
+    with pytest.raises(InputError, match=message):
+        SVMSelector(machine="cox", outcome="survival").fit(np.random.default_rng(0).normal(size=(4, 2)), y)
+
+
+def test_residuals_are_computed_anew_in_every_part():
+    _, time, event = survival_table(40, 1)
+    target, rows = SurvivalTarget(np.ones(40), None, time, event), np.arange(0, 40, 2)
+    part = target.take(rows)
+    np.testing.assert_allclose(part.residuals, RiskSets(time[rows], event[rows], np.ones(20)).martingale(np.zeros(20)))
+    assert not np.allclose(part.residuals, target.residuals[rows])
+    order = np.argsort(np.abs(part.machine_target.y[0]), kind="stable")
+    assert (np.diff(time[rows][order]) >= 0).all()
+
+
+def test_permutations_move_time_and_event_together():
+    _, time, event = survival_table(30, 1)
+    target = SurvivalTarget(np.ones(30), None, time, event)
+    shuffled = target.deal(target.permutations(1, np.random.default_rng(0))[0])
+    pairs = {(t, e) for t, e in zip(time, event, strict=True)}
+    assert {(t, e) for t, e in zip(shuffled.time, shuffled.event, strict=True)} == pairs
+    assert (shuffled.time != time).any()
+
+
+def test_folds_share_the_events():
+    _, time, event = survival_table(60, 1)
+    target = SurvivalTarget(np.ones(60), None, time, event)
+    counts = [event[test].sum() for _, test in target.folds(5, 0)]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_survival_curves_fall_with_time_and_risk():
+    decision = SurvivalDecision(np.array([1.0, 2.0, 4.0]), np.array([0.1, 0.5, 2.0]), 0.7, 0.2, horizon=2.0)
+    risk = np.array([-1.0, 0.2, 3.0])
+    assert (np.diff(decision.survival(risk, 2.0)) < 0).all()
+    assert decision.survival(risk, 2.0)[1] == pytest.approx(np.exp(-0.5))
+    assert (decision.survival(risk, 0.5) == 1).all()
+    median = decision.median_time(risk)
+    assert median[2] <= median[1]
+    assert decision.survival(risk, median[1])[1] <= 0.5
+    assert np.isnan(SurvivalDecision(np.array([1.0]), np.array([0.1])).median_time(np.array([0.0]))[0])
+
+
+# -- estimators and studies -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", RECIPES)
+def test_recipes_predict_risks_and_their_files_do_too(name, tmp_path):
+    X, time, event = survival_table(70, 8)
+    frame, y = pd.DataFrame(X, columns=[f"c{j}" for j in range(8)]), structured(time, event)
+    settings = {"outcome": Survival(probability=True, horizon=0.5), "n_features_to_select": 3}
+    selector = recipes.get(name)(**settings, random_state=0, cv=3, probability=True).fit(frame, y)
+    assert {"c0", "c1"} <= set(selector.get_feature_names_out())
+    assert selector.score(frame, y) == pytest.approx(
+        concordance(time, event, selector.predict(frame), np.ones(70)).value
+    )
+    again = load(save(selector, tmp_path / "m.marginsieve"))
+    table = predict(again, frame).table
+    assert list(table.columns) == ["predicted", "survival", "median_time", "far"]
+    np.testing.assert_array_equal(again.predict(frame), selector.predict(frame))
+    assert np.corrcoef(table["predicted"], table["survival"])[0, 1] < -0.5
+
+
+def test_a_structured_array_works_in_cross_validation():
+    X, time, event = survival_table(80, 6)
+    selector = SVMSelector(machine="cox", outcome="survival", n_features_to_select=2, random_state=0)
+    assert cross_val_score(clone(selector), X, structured(time, event), cv=4).mean() > 0.6
+    assert not hasattr(selector, "decision_function")
+
+
+def test_nested_scores_are_pooled_over_pairs_within_folds():
+    X, time, event = survival_table(80, 6)
+    recipe = recipes.fisher(outcome="survival", n_features_to_select=2, random_state=0)
+    nested = nested_cv(recipe, X, structured(time, event), cv=4, n_repeats=1)
+    (one,) = nested.passes
+    parts = [np.flatnonzero(one.fold == k) for k in range(4)]
+    pairs = [concordance(time[rows], event[rows], one.predicted[rows], np.ones(len(rows))) for rows in parts]
+    expected = sum(p.value * p.total for p in pairs) / sum(p.total for p in pairs)
+    scores = nested.scores()
+    assert scores.value["c"] == pytest.approx(expected)
+    assert 0.5 < scores.low["c"] < scores.value["c"] < scores.high["c"] < 1
+
+
+def test_parts_for_other_outcomes_are_refused():
+    X, time, event = survival_table(40, 4)
+    with pytest.raises(InputError, match="KernelRidge works on signs and values and survival are times: use machine="):
+        SVMSelector(machine="kernel_ridge", outcome="survival").fit(X, structured(time, event))
+
+
+@pytest.fixture(scope="module")
+def studied():
+    X, time, event = survival_table(90, 10)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)])
+    y = pd.DataFrame({"time": time, "event": event})
+    methods = "fisher"
+    return frame, y, marginsieve.study(frame, y, methods=methods, cv=3, n_repeats=1, horizon=0.5)
+
+
+def test_a_study_of_times_has_an_answer_and_a_page(studied):
+    _, y, study = studied
+    result = study.result
+    assert result["options"]["outcome"] == "survival"
+    assert result["main_score"] == "c"
+    assert {"c", "uno_c", "auc_at", "brier_at"} <= set(result["scores"])
+    assert result["table"]["survival"]["events"] == int(y["event"].sum())
+    assert result["analyses"]["evidence"]["strength"] == "clear"
+    assert [row["title"] for row in result["analyses"]["references"]["compared"]] == ["Cox lasso"]
+    page = study.html()
+    assert "Numbers at risk" in page
+    drawn = result["curves"]["main"]["survival"]
+    assert [group["at_risk"][0] for group in drawn["groups"]] == [group["count"] for group in drawn["groups"]]
+    assert sum(group["count"] for group in drawn["groups"]) == len(y)
+    assert "survival" not in without_rows(result)["curves"]["main"]
+    marginsieve.report.render(without_rows(result))
+
+
+def test_curves_by_thirds_are_in_the_order_of_the_risk():
+    time = np.arange(1.0, 31.0)
+    drawn = draw_thirds(time, np.ones(30, dtype=bool), -time[None])
+    ends = [group["time"][-1] for group in drawn["groups"]]
+    assert ends == [30.0, 20.0, 10.0]
+
+
+def test_the_command_takes_a_column_of_times(studied, tmp_path):
+    from typer.testing import CliRunner
+
+    from marginsieve.cli import app
+
+    frame, y, _ = studied
+    status = np.where(y["event"], "died", "alive")
+    frame.assign(days=y["time"], status=status).to_csv(tmp_path / "t.csv", index=False)
+    words = ["select", "t.csv", "--target", "status", "--time", "days", "--methods", "fisher", "--cv", "3"]
+    words = [*words, "--n-repeats", "1", "--json", "--out", str(tmp_path / "r")]
+    words[1] = str(tmp_path / "t.csv")
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    result = json.loads(done.stdout)
+    assert result["options"]["outcome"] == "survival"
+    assert any("died was taken for the event" in finding["text"] for finding in result["findings"])
+    assert "days" not in {feature["name"] for feature in result["features"]}
+
+
+@pytest.mark.parametrize(
+    ("status", "message"),
+    [([0, 1, 2, 1], "whether an event was seen is 0 and 1"), (["a", "b", "a", "b"], "died, event, relapse")],
+)
+def test_codes_of_events_are_known_or_refused(status, message):
+    frame = pd.DataFrame({"s": status, "t": [1.0, 2.0, 3.0, 0.0]})
+    with pytest.raises(InputError, match=message):
+        read_survival(frame, "s", "t")
+    with pytest.raises(InputError, match="name the column of the time"):
+        read_survival(frame, "s", None)
+    y, notes = read_survival(frame.assign(s=[1, 2, 2, 1]), "s", "t")
+    assert y["event"].tolist() == [False, True, True, False]
+    assert ["2 was taken for the event" in notes[0].text, "1 of the times" in notes[1].text] == [True, True]
