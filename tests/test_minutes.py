@@ -256,6 +256,12 @@ def test_an_analysis_of_a_number_that_was_given_is_measured_however_few_the_minu
     assert np.isfinite(totals).all()
 
 
+def test_a_plan_may_have_less_of_an_analysis_than_any_study(table):
+    plan = {"methods": ["two_views", "svm_rfe"], "repeats": 1, "analyses": {"evidence": [500], "effects": []}}
+    result = study(table.X, table.y, plan={**plan, "smaller": {"rows": 100, "columns": 100}}, cv=3).result
+    assert [method["title"] for method in result["methods"]] == ["two-views", "svm-rfe", "all features"]
+
+
 def test_minutes_hold_in_a_thread_too(table):
     with ThreadPoolExecutor(1) as pool:
         result = pool.submit(study, table.X, table.y, minutes=0.01).result().result

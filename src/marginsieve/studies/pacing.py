@@ -113,7 +113,11 @@ class TimeLimit:
 
     def _least(self, run: StudyRun) -> list[str]:
         """The analyses that a study is not without."""
-        return [name for name in run.choice.efforts if self._levels(run, name)[0].worth == 0]
+        return [name for name in run.choice.efforts if self._first_level(run, name).worth == 0]
+
+    def _first_level(self, run: StudyRun, name: str) -> Level:
+        """The least effort of an analysis."""
+        return levels_of(ANALYSES[name], run.choice.facts)[0]
 
     def _levels(self, run: StudyRun, name: str) -> list[Level]:
         """The efforts of an analysis up to the one that was planned."""
@@ -124,7 +128,7 @@ class TimeLimit:
         """After how many seconds an analysis is cut; None where it was asked for or there is no less of it."""
         if self.limit is None or name in run.choice.facts.options.with_:
             return None
-        least = name in self._least(run) and len(self._levels(run, name)) == 1
+        least = name in self._least(run) and len(self._levels(run, name)) <= 1
         return None if least else self._until_cut()
 
     def choose_effort(self, run: StudyRun, name: str) -> StudyRun:
@@ -141,7 +145,7 @@ class TimeLimit:
 
     def cut_analysis(self, run: StudyRun, name: str) -> StudyRun:
         """The study with the least effort of an analysis that the clock cut, or without it where it can do without."""
-        least = self._levels(run, name)[0]
+        least = self._first_level(run, name)
         if least.worth > 0:
             return self._without(run, name, CUT_BY_CLOCK)
         return self._record(run, replace(run.choice, efforts={**run.choice.efforts, name: least.effort}))
