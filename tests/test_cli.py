@@ -509,7 +509,7 @@ def test_several_methods_a_budget_of_minutes_and_a_report(run, tmp_path):
     assert "report.html" in out
     assert not (tmp_path / "r" / "suspects.csv").exists()
     plan = result["protocol"]["plan"]
-    assert (plan["methods"], plan["analyses"]["evidence"]) == (["fisher", "su"], [])
+    assert (plan["methods"], plan["analyses"]["evidence"]) == (["fisher", "su"], [999])
     assert "suspects" not in plan["analyses"]
     again = (*words[:-1], tmp_path / "again", "--plan", tmp_path / "r", "--cv", 2)
     assert run(*again)[0] == 0

@@ -215,7 +215,7 @@ def test_minutes_decide_once_and_more_give_more():
     assert counts[-1][:2] == (5, MOST_REPEATS)
     assert not planned(0.1)[1]
     assert "takes longer than asked for" in plans[0].why[-1]
-    assert planned(0.1)[0].efforts == {"evidence": (999,), "effects": (), "false-share": (0, 0)}
+    assert planned(0.1)[0].efforts == {"evidence": (999,), "effects": (), "false-share": (0, 0), "forecast": ()}
     for minutes in (1, 5, 20):
         plan, possible = planned(minutes)
         assert possible
@@ -437,7 +437,8 @@ def test_shuffled_labels_of_groups_tell_a_signal_from_none(pure):
     ("change", "sentence"),
     [
         ({"y": None}, "y is NoneType"),
-        ({"y": pd.DataFrame({"a": range(40), "b": range(40)})}, "of 2 dimensions"),
+        ({"y": pd.DataFrame(dict.fromkeys("abc", range(40)))}, "of 2 dimensions"),
+        ({"y": pd.DataFrame({"a": range(40), "b": range(40)})}, "y has no column of events"),
         ({"groups": np.arange(7)}, "40 rows and groups 7"),
         ({"groups": np.where(np.arange(40) < 3, np.nan, 1.0)}, "is empty in 3 of 40 rows"),
         ({"X": np.ma.masked_array(np.ones((40, 3)))}, "X is a masked array"),

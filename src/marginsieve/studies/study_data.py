@@ -149,8 +149,8 @@ def from_frame(
     _check_names(frame, target, roles, drop, ids or (), (keep, include))
     outcome, y, spelt = _read_outcome(frame, target, time, outcome, ledger, in_python)
     by_label, keep = outcome == CLASSES or isinstance(outcome, Classes), (*keep, *include)
-    named = list(dict.fromkeys(name for name in (groups, site) if name is not None))
-    frame = tidy_frame(frame.drop(columns=[target, *drop, *([] if time is None else [time])]), ledger)
+    named, times = [name for name in dict.fromkeys((groups, site)) if name is not None], [] if time is None else [time]
+    frame = tidy_frame(frame.drop(columns=[target, *drop, *times]), ledger)
     X, empty = _drop_empty(frame.drop(columns=named), keep)
     known = find_ids(X) if ids is None else ids
     names = [name for name in known if name in X.columns and (ids is not None or name not in keep)]
@@ -167,9 +167,7 @@ def from_frame(
     after = find_known_after(X, y, _not_in(alarms, X), include) if by_label else []
     of_rows = {role: None if (name := roles[role]) is None else frame[name] for role in ("groups", "site")}
     noted = _note_ids(names, ids is None)
-    for finding in (*empty, *unusable, *(noted if ids is None else [])):
-        for name in finding.columns:
-            ledger.add("column", "dropped", name, CHECKS[finding.kind].title)
+    _record_dropped((*empty, *unusable, *(noted if ids is None else [])), ledger)
     _refuse_none(X, (*noted, *empty, *unusable))
     findings = [
         *(Finding(*remark) for remark in ledger.remarks),
@@ -189,6 +187,13 @@ def from_frame(
     left_out = (*named, *drop, *names, *(name for finding in empty for name in finding.columns), *useless)
     data = StudyData(X, y, of_rows["groups"], labels, target, groups, tuple(names), left_out, tuple(findings), has_ids)
     return replace(data, ledger=ledger, site=of_rows["site"], site_column=site, outcome=outcome)
+
+
+def _record_dropped(findings: Sequence[Finding], ledger: Ledger) -> None:
+    """Note the columns of findings as dropped."""
+    for finding in findings:
+        for name in finding.columns:
+            ledger.add("column", "dropped", name, CHECKS[finding.kind].title)
 
 
 def _refuse_none(X: pd.DataFrame, findings: Sequence[Finding]) -> None:
