@@ -142,6 +142,9 @@ def from_frame(
     y, spelt = merge_labels(y, ledger, in_python) if by_label else (y, [])
     left_out = [name for name in (groups, *drop) if name is not None]
     frame = tidy_frame(frame.drop(columns=[target, *drop]), ledger)
+    if complex_columns := [str(name) for name, dtype in frame.dtypes.items() if dtype.kind == "c"]:
+        parts = "give their parts, or their size, as columns"
+        raise InputError(f"{listing(complex_columns)} holds complex numbers: {parts}")
     X, empty = _drop_empty(frame.drop(columns=[] if groups is None else groups), keep)
     names = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
     names = [name for name in names if name in X.columns]
