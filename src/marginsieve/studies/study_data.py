@@ -142,9 +142,6 @@ def from_frame(
     y, spelt = merge_labels(y, ledger, in_python) if by_label else (y, [])
     left_out = [name for name in (groups, *drop) if name is not None]
     frame = tidy_frame(frame.drop(columns=[target, *drop]), ledger)
-    if complex_columns := [str(name) for name, dtype in frame.dtypes.items() if dtype.kind == "c"]:
-        parts = "give their parts, or their size, as columns"
-        raise InputError(f"{listing(complex_columns)} holds complex numbers: {parts}")
     X, empty = _drop_empty(frame.drop(columns=[] if groups is None else groups), keep)
     names = list(ids) if ids is not None else [name for name in find_ids(X) if name not in keep]
     names = [name for name in names if name in X.columns]
@@ -213,7 +210,10 @@ def _read_target(column: pd.Series, by_label: bool, ledger: Ledger) -> pd.Series
 
 
 def _drop_empty(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
-    """The columns that have a filled cell, and a finding about the others."""
+    """The columns that have a filled cell, and a finding about the others; complex numbers are refused."""
+    if complex_columns := [str(name) for name, dtype in X.dtypes.items() if dtype.kind == "c"]:
+        parts = "give their parts, or their size, as columns"
+        raise InputError(f"{listing(complex_columns)} holds complex numbers: {parts}")
     names = [str(name) for name in X.columns[X.isna().all()] if name not in keep]
     if not names or not len(X):
         return X, []
