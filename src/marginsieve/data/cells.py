@@ -195,11 +195,9 @@ def tidy_frame(frame: pd.DataFrame, ledger: Ledger | None = None) -> pd.DataFram
 
 
 def _plain_numbers(frame: pd.DataFrame, ledger: Ledger) -> pd.DataFrame:
-    """Numbers that pandas and the compiled loops know; complex ones are refused."""
+    """Numbers that pandas and the compiled loops know."""
     types: dict[Any, Any] = {}
     for name, dtype in frame.dtypes.items():
-        if dtype.kind == "c":
-            raise InputError(f"column {name!r} holds complex numbers: give their parts, or their size, as columns")
         if isinstance(dtype, np.dtype) and dtype.kind == "f" and dtype.itemsize > 8:
             types[name] = np.float64
             ledger.add("column", "converted", name, "numbers of more than 64 bits, to 64")

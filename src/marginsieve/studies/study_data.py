@@ -250,7 +250,10 @@ def _read_target(column: pd.Series, by_label: bool, ledger: Ledger) -> pd.Series
 
 
 def _drop_empty(X: pd.DataFrame, keep: Sequence[str]) -> tuple[pd.DataFrame, list[Finding]]:
-    """The columns that have a filled cell, and a finding about the others."""
+    """The columns that have a filled cell, and a finding about the others; complex numbers are refused."""
+    if complex_columns := [str(name) for name, dtype in X.dtypes.items() if dtype.kind == "c"]:
+        parts = "give their parts, or their size, as columns"
+        raise InputError(f"{listing(complex_columns)} holds complex numbers: {parts}")
     names = [str(name) for name in X.columns[X.isna().all()] if name not in keep]
     if not names or not len(X):
         return X, []
