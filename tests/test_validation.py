@@ -304,6 +304,24 @@ def test_a_shifted_cohort_gets_a_second_line_and_says_what_it_used(study, cohort
     assert few["not_aligned"] == "the cohort has 9 rows, fewer than 10"
 
 
+def test_the_order_of_the_columns_decides_nothing(cohorts):
+    """Columns whose order is not that of their names, as in most tables: the moments are those of each."""
+    old, new, _ = cohorts
+    names = old.X.columns[::-1]
+    frame = (old.X * np.arange(1, 61))[names]  # of scales of their own
+    quick = {"methods": "fisher", "cv": 3, "n_repeats": 1, "without": ("suspects", "references", "false-share")}
+    study = marginsieve.study(frame, old.y, **quick)
+    listed = list(study.model.get_feature_names_out())
+    assert listed != sorted(listed)
+    assert list(study.model.training_.names) == listed
+    np.testing.assert_allclose(study.model.training_.pool()[0], frame[listed].mean())
+    assert study.validate(frame, old.y).result["cohorts"][0]["drift"]["gate"] == 0.0
+    other = (new.X * np.arange(1, 61))[names]
+    aligned = align_model(study.model, other, "location-scale").adaptation_.alignment
+    np.testing.assert_allclose(aligned.middle, other[list(aligned.names)].mean())
+    np.testing.assert_allclose(aligned.centre, frame[list(aligned.names)].mean())
+
+
 def test_outcomes_of_the_cohort_are_used_for_scores_alone(study, cohorts):
     _, new, _ = cohorts
     turned = new.y.map({"case": "control", "control": "case"})

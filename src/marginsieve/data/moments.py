@@ -91,6 +91,12 @@ class ColumnMoments:
             quantiles,
         )
 
+    def take(self, order: IntArray) -> ColumnMoments:
+        """Those of some of the columns, in this order."""
+        of_strata = {name: getattr(self, name)[:, order] for name in ("count", "mean", "variance", "quantiles")}
+        names, numeric = tuple(self.names[k] for k in order), self.numeric[order]
+        return replace(self, names=names, numeric=numeric, missing=self.missing[order], **of_strata)
+
     def pool(self, shares: Array | None = None) -> tuple[Array, Array, Array]:
         """(p,) means, deviations (with n - 1) and numbers of filled cells, with these shares of the strata.
 

@@ -216,6 +216,10 @@ class FittedSelector(ClassifierMixin, SelectorMixin, BaseEstimator, CommonSettin
         if len(varies) == len(self._weight):
             out._weight = self._weight[np.argsort(varies)]
         out.rank()
+        if (known := getattr(self, "training_", None)) is not None:  # in the order of the columns
+            place = {name: k for k, name in enumerate(known.names)}
+            listed = [out.columns_.names[j] for j in np.flatnonzero(out.support_)]
+            out.training_ = known.take(np.array([place[name] for name in listed], dtype=np.intp))
         return out
 
     def rank(self) -> None:

@@ -335,6 +335,9 @@ def _rebuild(whole: Any) -> FittedSelector:
     selector.model_ = models[0] if single else Blended(models, whole["middle"], whole["unit"])
     selector.rank()
     check_is_fitted(selector)
+    if "training_" in fitted:
+        listed = tuple(name for name, taken in zip(selector.columns_.names, selector.support_, strict=True) if taken)
+        require(fitted["training_"].names == listed, "the moments of the columns")
     for model in models:
         check_works(model)
     return selector

@@ -235,6 +235,7 @@ def _average_precision(decision: Array, positive: BoolArray) -> tuple[float, Arr
     return area, _by_class(influence, (positive, ~positive))
 
 
+MOST_LEVERAGE = 0.5  # of a row on its own value
 MOST_STEPS = 200  # of Fisher's scoring, halved ones too
 MOST_ODDS = 30.0  # of log odds: a probability of 0 or 1 has none
 
@@ -315,10 +316,11 @@ def _calibration(z: Array, positive: BoolArray) -> dict[str, tuple[float, Array]
         theta = fit_calibration(z, positive)
         x = np.column_stack([np.ones(len(z)), z])
         fit = special.expit(x @ theta)
-        information = (x * (fit * (1.0 - fit))[:, None]).T @ x
-        added = np.linalg.solve(
-            information + 1e-12 * np.trace(information) * np.eye(2), (x * (positive - fit)[:, None]).T
-        )
+        mass = fit * (1.0 - fit)
+        information = (x * mass[:, None]).T @ x
+        inverse = np.linalg.inv(information + 1e-12 * np.trace(information) * np.eye(2))
+        leverage = np.minimum(mass * np.einsum("ij,jk,ik->i", x, inverse, x), MOST_LEVERAGE)
+        added = inverse @ (x * ((positive - fit) / (1.0 - leverage))[:, None]).T  # as the fit without the row
         out["calibration_slope"] = theta[1], _by_class(added[1], sides)
     out["calibration_intercept"] = intercept, _by_class((positive - p) / max(float(p @ (1.0 - p)), 1e-12), sides)
     return out
