@@ -135,9 +135,19 @@ def read_times(X: Any, y: Any) -> tuple[Array, BoolArray]:
 
 
 def holds_times(y: Any, outcome: Any) -> bool:
-    """Whether y has two columns, and so times of events, where the outcome is survival or is to be guessed."""
+    """Whether y has two columns where the outcome is survival, one of them events where it is to be guessed."""
     known = getattr(outcome, "name", outcome)
-    return known in (Survival.name, "auto") and not hasattr(y, "cat") and _two_columns(y) is not None
+    if known not in (Survival.name, "auto") or hasattr(y, "cat") or (columns := _two_columns(y)) is None:
+        return False
+    return known == Survival.name or any(map(_holds_events, columns))
+
+
+def _holds_events(column: Any) -> bool:
+    """Whether all values are 0 or 1."""
+    try:
+        return bool(np.isin(np.asarray(column, dtype=np.float64), (0.0, 1.0)).all())
+    except (TypeError, ValueError):
+        return False
 
 
 def _two_columns(y: Any) -> list[Any] | None:
