@@ -34,7 +34,7 @@ from marginsieve.machines import CSVC
 from marginsieve.outcomes import Classes, ClassTarget
 from marginsieve.searches import Backward, TopK
 from marginsieve.solvers import smo
-from marginsieve.studies import planning, running
+from marginsieve.studies import measuring, running
 
 TOL = 1e-10
 SIZES = (4, 20, 1)
@@ -319,7 +319,7 @@ def test_batch_fits_are_those_one_by_one(on_arrays):
 
 def test_a_study_finds_the_same_on_a_device(on_arrays, monkeypatch):
     monkeypatch.setattr(running, "has_cuda", lambda: True)
-    monkeypatch.setattr(planning, "has_cuda", lambda: True)
+    monkeypatch.setattr(measuring, "has_cuda", lambda: True)
     fixed = {"methods": "fisher,l1_cssvm,svm_rfe", "cv": 3, "n_repeats": 1}
     fixed |= {
         "n_permutations": 24,

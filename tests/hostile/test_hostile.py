@@ -491,9 +491,10 @@ def test_flipped_bytes_give_a_sentence_or_the_same_result(stored):
     for ending in ("-wal", "-shm"):
         (stored / f"{FILE}{ending}").unlink(missing_ok=True)
     rng, refused = np.random.default_rng(0), []
-    for _ in range(60):
+    for k in range(60):
         damaged = bytearray(content)
-        for place in rng.integers(len(damaged), size=int(rng.integers(1, 6))):
+        reach = 4096 if k % 3 == 0 else len(damaged)  # the first page has the header and the names of the tables
+        for place in rng.integers(reach, size=int(rng.integers(1, 6))):
             damaged[place] = int(rng.integers(256))
         (stored / FILE).write_bytes(damaged)
         try:
