@@ -47,16 +47,22 @@ MOST_WEIGHT = 1e12
 NUMBERS = (bool, int, float, np.number, np.bool_)
 
 
-def read_labels(X: Any, y: Any) -> tuple[Any, IntArray]:
-    """The classes, sorted, and the code of each row of X; missing, infinite and continuous labels are refused."""
+def read_column(X: Any, y: Any, name: str, values: str) -> Any:
+    """(m,) one plain value for each row of X, none of them missing; `values` is what an error calls them."""
     if isinstance(y, np.ma.MaskedArray):
-        raise InputError("y is a masked array and its mask would be ignored: drop the masked rows")
-    with reading("y"):
+        raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
+    with reading(name):
         y = column_or_1d(plain_labels(y), warn=True)
         check_consistent_length(X, y)
         missing = int(sum(map(is_missing, y.tolist())))
     if missing:
-        raise InputError(f"Input y contains NaN: {missing} of {len(y)} labels are missing; drop these rows")
+        raise InputError(f"Input {name} contains NaN: {missing} of {len(y)} {values} are missing; drop these rows")
+    return y
+
+
+def read_labels(X: Any, y: Any) -> tuple[Any, IntArray]:
+    """The classes, sorted, and the code of each row of X; missing, infinite and continuous labels are refused."""
+    y = read_column(X, y, "y", "labels")
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise InputError(f"Input y contains infinity: {int(np.isinf(y).sum())} of {len(y)} labels; drop these rows")
     if y.dtype.kind in "MmcV":

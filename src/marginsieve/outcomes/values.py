@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 from scipy import optimize, stats
 from sklearn.utils import RegressorTags
-from sklearn.utils.validation import check_consistent_length, column_or_1d
 
 from ..contracts import VALUES, Array, IntArray, MachineTarget, Predictions, Score, ScoreInfo, Search, Words
-from ..data.table import is_missing
-from ..errors import InputError, reading, truth_value
-from .target import Target, plain_labels, read_groups, read_weight
+from ..errors import InputError, truth_value
+from .target import Target, read_column, read_groups, read_weight
 from .value_effects import describe_with_values
 
 if TYPE_CHECKING:
@@ -112,14 +110,7 @@ class Numbers:
 
 def read_numbers(X: Any, y: Any, name: str) -> Array:
     """(m,) one finite number for each row of X; anything else is refused with a sentence."""
-    if isinstance(y, np.ma.MaskedArray):
-        raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
-    with reading(name):
-        y = column_or_1d(plain_labels(y), warn=True)
-        check_consistent_length(X, y)
-        missing = int(sum(map(is_missing, y.tolist())))
-    if missing:
-        raise InputError(f"Input {name} contains NaN: {missing} of {len(y)} values are missing; drop these rows")
+    y = read_column(X, y, name, "values")
     if y.dtype.kind in "MmcV":
         raise InputError(f"{name} holds {y.dtype}: an outcome of numbers has real numbers; make numbers of it first")
     try:
