@@ -5,6 +5,7 @@ die with their parent.
 from __future__ import annotations
 
 import ctypes
+import hashlib
 import multiprocessing.resource_tracker
 import os
 import pickle
@@ -13,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
 from typing import Any, ClassVar, TypeVar, cast
 
@@ -101,6 +102,38 @@ class Stopwatch:
         return max(time.perf_counter() - Stopwatch.compiling - self.start, 0.0)
 
 
+def _keep_on_disk(code: Any) -> None:
+    """numba's cache for a function, in files that several processes may write at the same time.
+
+    numba numbers the files of a function in the order in which they are made, and counts a file before it is written.
+    Two processes that compile the function for different arrays on a new machine can take the same number; what one
+    of them loads then is code for arrays of another type, for good. Here a file is named by what it is for and
+    counted when it is there; one that cannot be read is compiled again.
+    """
+    from numba.core.caching import IndexDataCacheFile
+
+    class Files(IndexDataCacheFile):  # type: ignore[misc,unused-ignore]
+        def save(self, key: Any, data: Any) -> None:
+            name = self._data_name(int.from_bytes(hashlib.sha256(repr(key).encode()).digest()[:8], "little"))
+            self._save_data(name, data)
+            self._save_index({**self._load_index(), key: name})
+
+        def _load_index(self) -> dict[Any, str]:
+            with suppress(Exception):  # of a file that is damaged: pickle may raise anything
+                return dict(super()._load_index())
+            return {}
+
+        def _load_data(self, name: str) -> Any:
+            try:
+                return super()._load_data(name)
+            except Exception as error:
+                raise OSError(f"{name} cannot be read") from error  # numba then compiles
+
+    with suppress(RuntimeError):  # no folder may be written: it is compiled in each process
+        code.enable_caching()
+        code._cache._cache_file.__class__ = Files
+
+
 class _Loop:
     """A function that is compiled when it is first called, with the loops that it calls."""
 
@@ -118,7 +151,8 @@ class _Loop:
             for name in self.function.__code__.co_names:
                 if isinstance(known.get(name), _Loop):
                     known[name] = known[name].compile()
-            self.machine_code = numba.njit(cache=True, nogil=True)(self.function)
+            self.machine_code = numba.njit(nogil=True)(self.function)
+            _keep_on_disk(self.machine_code)
             if known.get(self.function.__name__) is self:
                 known[self.function.__name__] = self.machine_code
         return self.machine_code
