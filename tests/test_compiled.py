@@ -30,7 +30,8 @@ def load(folder: Path) -> ModuleType:
     if not file.exists():
         file.write_text(SOURCE)
     specification = importlib.util.spec_from_file_location("loops", file)
-    assert specification is not None and specification.loader is not None
+    assert specification is not None
+    assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     specification.loader.exec_module(module)
     return module
@@ -43,7 +44,7 @@ def files_of(module: ModuleType) -> Any:
 def compile_side_by_side(folder: Path) -> None:
     """Two processes on a new machine, for arrays of different types; the first to count its file writes it last."""
     first, second = load(folder), load(folder)
-    with mock.patch.object(IndexDataCacheFile, "_load_index", lambda self: {}):
+    with mock.patch.object(IndexDataCacheFile, "_load_index", return_value={}):
         late: list[tuple[Any, str, Any]] = []
         with mock.patch.object(IndexDataCacheFile, "_save_data", lambda *of: late.append(of)):
             first.add(NUMBERS)
