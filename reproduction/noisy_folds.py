@@ -202,7 +202,8 @@ class NoisyFolds:
         paths = sum(result["paths"] for result in results)
         text = (
             f"{self.n_folds} of ten folds{''.join(f' ({k} of {name})' for name, k in self.fewer.items())} with "
-            f"{NOISE_SHARE:.0%} wrong labels in the training part. C and budget are "
+            f"{NOISE_SHARE:.0%} wrong labels in the training part, "
+            f"{'drawn at random' if self.noise == 'labels' else 'those furthest on their own side'}. C and budget are "
             "chosen by the accuracy over all folds (as printed), C alone so, budgets averaged (repaired), or both on "
             "the other folds (honest). The objectives of a fold rise with C and fall with the budget in each of "
             f"{paths} paths."
