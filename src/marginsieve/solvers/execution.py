@@ -13,6 +13,7 @@ import signal
 import sys
 import threading
 import time
+import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from functools import cache
@@ -216,6 +217,8 @@ class _Workers(Parallel):  # type: ignore[misc,unused-ignore]
             yield from results
 
     def _initialize_backend(self) -> Any:
+        # loky starts another worker in the place of one that grew, and tells the user what is none of theirs
+        warnings.filterwarnings("ignore", "A worker stopped while some jobs were given", UserWarning)
         try:
             with _block_signals():
                 resource_tracker.ensure_running()
