@@ -1,6 +1,7 @@
 """Times to an event: proportional hazards and scores against references and definitions, estimators, studies, files."""
 
 import json
+import tracemalloc
 
 import numpy as np
 import pandas as pd
@@ -16,7 +17,7 @@ from marginsieve.criteria import CoxScore
 from marginsieve.data.table import Table
 from marginsieve.errors import InputError
 from marginsieve.kernels import Clinical, Gaussian, Linear
-from marginsieve.machines import CoxRidge, KernelRidge, MartingaleRidge
+from marginsieve.machines import CoxRidge, KernelRidge, MartingaleRidge, RankingSVM
 from marginsieve.outcomes import Survival, SurvivalDecision, SurvivalTarget
 from marginsieve.outcomes.survival_scores import (
     brier_at,
@@ -28,6 +29,7 @@ from marginsieve.outcomes.survival_scores import (
     pooled_concordance,
     unos_concordance,
 )
+from marginsieve.solvers.comparable_pairs import ComparablePairs, fit_pairs
 from marginsieve.solvers.cox import BaselineHazard, RiskSets, fit_cox
 from marginsieve.studies.aggregate import without_rows
 from marginsieve.studies.analyses.references import cox_lasso_path
@@ -135,14 +137,101 @@ def test_ridge_on_residuals_is_ridge_regression_on_them():
     np.testing.assert_allclose(ours.coef, theirs.coef, atol=1e-12)
 
 
-def test_extreme_separation_still_ends():
+@pytest.mark.parametrize("machine", [CoxRidge(penalty=1e-6), RankingSVM(1e-6)])
+def test_extreme_separation_still_ends(machine):
     """One column orders all events: the likelihood has no maximum without a penalty."""
     time = np.arange(1.0, 41.0)
     gram = gram_of(Linear(), -time[:, None])
     y = SurvivalTarget(np.ones(40), None, time, np.ones(40, dtype=bool)).machine_target.y[0]
-    solution = CoxRidge(penalty=1e-6).solve(gram, y, np.ones(40))
+    solution = machine.solve(gram, y, np.ones(40))
     assert np.isfinite(solution.coef).all()
     assert (np.diff(gram.matrix() @ solution.coef) < 0).all()
+
+
+# -- the support vector machine that ranks ----------------------------------------------------------------------------
+
+
+def all_pairs(time, event, weight):
+    """(m, m) the weight of each pair: row i had the event and j is known to have lived longer."""
+    later = (time[:, None] < time[None]) | ((time[:, None] == time[None]) & ~event[None])
+    return (event[:, None] & later) * weight[:, None] * weight[None]
+
+
+def pair_loss(eta, pairs):
+    """By its definition, over all pairs."""
+    return 0.5 * (pairs * np.maximum(1.0 - eta[:, None] + eta[None], 0.0) ** 2).sum() / pairs.sum()
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_sums_over_pairs_are_those_over_all_of_them(ties):
+    X, time, event = survival_table(60, 4, ties=ties)
+    rng = np.random.default_rng(1)
+    weight, eta = rng.integers(0, 4, 60).astype(float), rng.normal(size=60)
+    eta = np.round(eta) if ties else eta  # values apart by 1 exactly, and equal ones
+    ours, brute = ComparablePairs(time, event, weight), all_pairs(time, event, weight)
+    assert ours.total == brute.sum() > 0
+    assert ours.loss(eta) == pytest.approx(pair_loss(eta, brute), rel=1e-12)
+    slope = optimize.approx_fprime(eta, lambda value: pair_loss(value, brute), 1e-7)
+    np.testing.assert_allclose(ours.slope(eta), slope, atol=1e-6)
+    active = brute * (1.0 - eta[:, None] + eta[None] > 0)
+    bend = np.diag(active.sum(axis=0) + active.sum(axis=1)) - active - active.T
+    np.testing.assert_allclose(ours.curvature(eta, X), X.T @ bend @ X / brute.sum(), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(), Clinical()], ids=lambda kernel: type(kernel).__name__)
+def test_the_ranking_machine_minimises_its_objective_on_a_kernel(kernel):
+    """And its coefficients are minus the slope of the loss over the penalty, which sum to 0."""
+    X, time, event = survival_table(40, 6, ties=True)
+    gram, y = gram_of(kernel, X), SurvivalTarget(np.ones(40), None, time, event).machine_target.y[0]
+    K, pairs = gram.matrix(), all_pairs(time, event, np.ones(40))
+    solution = RankingSVM(0.2).solve(gram, y, np.ones(40))
+    penalty = 0.2 * np.trace(K - K.mean(axis=0)[None] - K.mean(axis=1)[:, None] + K.mean()) / 40
+
+    def objective(c):
+        return pair_loss(K @ c, pairs) + 0.5 * penalty * c @ K @ c
+
+    f = K @ solution.coef
+    slope = optimize.approx_fprime(f, lambda value: pair_loss(value, pairs), 1e-7)
+    np.testing.assert_allclose(solution.coef, -slope / penalty, atol=1e-5 / penalty)
+    assert abs(solution.coef.sum()) < 1e-10
+    assert solution.converged
+    assert solution.objective == pytest.approx(objective(solution.coef))
+    rng = np.random.default_rng(0)
+    assert all(objective(solution.coef + 0.01 * rng.normal(size=40)) > solution.objective for _ in range(20))
+
+
+def test_a_weight_of_two_is_a_row_twice_to_the_ranking_machine():
+    """A row and its copy are no pair, whose times are equal."""
+    X, time, event = survival_table(40, 3)
+    times = np.random.default_rng(1).choice([1, 2, 3], 40)
+    rows = np.repeat(np.arange(40), times)
+    heavy = fit_pairs(X, ComparablePairs(time, event, times.astype(float)), 0.1)
+    long = fit_pairs(X[rows], ComparablePairs(time[rows], event[rows], np.ones(len(rows))), 0.1)
+    np.testing.assert_allclose(heavy.weights, long.weights, atol=1e-9)
+
+
+def test_the_ranking_machine_takes_memory_by_rows_not_by_pairs():
+    X, time, event = survival_table(6000, 3)
+    tracemalloc.start()
+    best = fit_pairs(X, ComparablePairs(time, event, np.ones(6000)), 0.1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert best.residual < 1e-9
+    assert peak < 6000**2  # bytes: an eighth of a matrix of pairs
+
+
+def test_the_objective_is_that_of_scikit_survivals_machine():
+    """FastSurvivalSVM minimises |w|^2 / 2 + alpha / 2 * sum over pairs; without equal times the pairs are the same."""
+    sksurv = pytest.importorskip("sksurv.svm")
+    X, time, event = survival_table(60, 4)
+    pairs = ComparablePairs(time, event, np.ones(60))
+    ours = fit_pairs(X, pairs, 0.1)
+    theirs = sksurv.FastSurvivalSVM(alpha=1 / (0.1 * pairs.total), rank_ratio=1.0, tol=1e-10, max_iter=1000)
+    risk = theirs.fit(X, structured(time, event)).predict(X)
+    w = np.linalg.lstsq(X - X.mean(axis=0), risk - risk.mean(), rcond=None)[0]
+    assert pair_loss(X @ w, all_pairs(time, event, np.ones(60))) + 0.05 * w @ w == pytest.approx(
+        ours.objective, rel=1e-6
+    )
 
 
 def test_the_score_test_of_two_groups_is_the_log_rank_test():

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ..contracts import Machine
 from .column_machines import L1SVC, ConcaveSVC, HingeSVC, RampSVC
 from .kernel_machines import CSVC, MKL, Sphere
-from .survival_machines import CoxRidge, MartingaleRidge
+from .survival_machines import CoxRidge, MartingaleRidge, RankingSVM
 from .value_machines import SVR, KernelRidge
 
 MACHINES: dict[str, Callable[..., Machine]] = {
@@ -20,7 +20,8 @@ MACHINES: dict[str, Callable[..., Machine]] = {
     "svr": SVR,
     "cox": CoxRidge,
     "martingale_ridge": MartingaleRidge,
+    "ranking_svm": RankingSVM,
 }
 
 __all__ = ["CSVC", "L1SVC", "MACHINES", "MKL", "SVR", "ConcaveSVC", "CoxRidge", "HingeSVC", "KernelRidge"]
-__all__ += ["MartingaleRidge", "RampSVC", "Sphere"]
+__all__ += ["MartingaleRidge", "RampSVC", "RankingSVM", "Sphere"]

@@ -11,7 +11,7 @@ from ..estimators import Blend, SVMSelector
 from ..estimators.selector import linear_and_clinical, ridge_machines, ridge_views
 from ..fitting.parts import criterion_of, kernel_of, machine_of
 from ..kernels import Clinical, Gaussian
-from ..machines import CSVC, MKL, CoxRidge, MartingaleRidge, Sphere
+from ..machines import CSVC, MKL, CoxRidge, MartingaleRidge, RankingSVM, Sphere
 from ..outcomes import Classes, Survival
 from ..searches import Backward, InTurns, TopK
 from .registry import outcome_named, register
@@ -30,7 +30,8 @@ def svm_rfe(
     """Recursive elimination by the margin change of a support vector machine.
 
     With outcome="numbers" it is elimination by kernel ridge regression, with outcome="survival" by ridge regression on
-    martingale residuals, then proportional hazards; `C` plays no part in either.
+    martingale residuals, then a support vector machine that ranks (`marginsieve.machines.RankingSVM`); `C` plays no
+    part in either.
 
     Parameters
     ----------
@@ -58,7 +59,11 @@ def svm_rfe(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _by_margin(kernel, C, step, {"standardize": standardize, **settings})
+    settings = {"standardize": standardize, **settings}
+    if outcome_named(settings) == Survival.name:
+        eliminates, _ = ridge_machines(Survival.name)
+        return _backward(kernel, eliminates, MarginChange(), step, settings, RankingSVM())
+    return _by_margin(kernel, C, step, settings)
 
 
 @register(
