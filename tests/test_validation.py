@@ -196,7 +196,7 @@ def test_influences_are_those_of_the_jackknife(rng):
 
 
 def test_the_auc_counts_pairs_and_halves_ties_in_any_number_of_rows(rng):
-    """By ranks: the matrix of all pairs of these rows would take 10 GB."""
+    """By ranks: the matrix of all pairs of these rows would take 7 GB."""
     truth = (rng.random(60_000) < 0.4).astype(int)
     decision = np.round(rng.normal(size=len(truth)) + truth, 1)
     score = linearise_scores(truth, Pass((decision > 0.5).astype(int), decision), 1)["auc"]
