@@ -1,8 +1,8 @@
 """Blocks of columns that may be missing elsewhere, such as an assay: what the main method scores without each of them.
 
 For each block of which the list has a column, and each two of which it has one, the main method is run on the other
-columns, in the folds of the first repeat and on all rows. So there is a model for a cohort without them, and its score
-is known beforehand.
+columns as a study of them runs it: on rows in the order that their cells have without the block, from which folds are
+drawn. So there is a model for a cohort without them, and its score is known beforehand.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from ...contracts import IntArray
-from ...engine.scoring import score_difference
-from ...engine.units import UnitTable
+from ...engine.scoring import Scores, score_difference
 from ...engine.workers import workers
 from ...errors import InputError, listing, many
 from ...estimators.fitted_selector import FittedSelector
 from ...report.numbers import format_score
 from ...validation.forecasting import record_promise
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
-from ..selection import FoldRows, Selection, plain_scores, prepare_method, run_method
+from ..selection import FoldRows, Selection, outcome_by_options, plain_scores, prepare_method, run_method
 
+MOST_SECONDS = 300.0
 MOST_PAIRED = 6  # blocks of which each two are left out as well
 
 
@@ -40,8 +40,8 @@ class Blocks:
         return None if facts.options.blocks else "no blocks were named (--blocks)"
 
     def levels(self, facts: Facts) -> list[Level]:  # noqa: ARG002
-        """Always: a model for that case is what was asked for."""
-        return [Level((), 0)]
+        """Always: a model for that case is what was asked for; as many repeats as the study where they are cheap."""
+        return [Level((1,), 0), Level((0,), 60, MOST_SECONDS)]
 
     def cost(self, facts: Facts) -> float:
         """A pass of the main method for each block and each two."""
@@ -49,7 +49,8 @@ class Blocks:
             return 0.0
         fold, blocks = facts.measured.fold.get(facts.main.label, 0.0), facts.options.blocks
         count = max(len(set(blocks.values()) if isinstance(blocks, Mapping) else blocks), 2)
-        return (facts.cv + 1.0) * fold * (count + (count * (count - 1) / 2 if count <= MOST_PAIRED else 0))
+        repeats = facts.effort[0] or facts.options.n_repeats or 1
+        return (repeats * facts.cv + 1.0) * fold * (count + (count * (count - 1) / 2 if count <= MOST_PAIRED else 0))
 
     def run(self, run: StudyRun) -> AnalysisResult:
         """Scores, differences from the whole table and models by block, then by two of them."""
@@ -67,8 +68,8 @@ class Blocks:
             if served:  # by the model without one of the two, which needs nothing of the other
                 row = rows[served[0]] | row | {"model": rows[served[0]]["model"]}
             elif listed and len(rest):
-                models[name] = without = run_without(run, rest)
-                change = score_difference(run.table.target, without.nested.passes, run.main.nested.passes[:1])
+                models[name], change = run_without(run, rest, run.choice.efforts[self.name][0] or run.choice.n_repeats)
+                without = models[name]
                 row |= {
                     "model": model_name(name),
                     "n_features": without.selector.n_features_,
@@ -103,17 +104,18 @@ def needs(selection: Selection, columns: Sequence[str]) -> bool:
     return not set(columns).isdisjoint(map(str, selection.selector.get_feature_names_out()))
 
 
-def run_without(run: StudyRun, rest: IntArray) -> Selection:
-    """The main method on these columns: one pass over the folds of the first repeat, and the fit on all rows."""
-    rows = run.table.rows.columns(rest)
-    table = UnitTable(run.table.name, rows, f"{run.table.fingerprint}, {rest.tolist()}")
-    keep = [name for name in run.choice.options.keep if name in rows.schema.names]
-    options = replace(run.choice.options, n_repeats=1, keep=tuple(keep), n_jobs=run.options.n_jobs, intervals="simple")
-    method, _ = run.methods[0]
-    settings = {**dict(method.settings), "keep": keep or None}
-    method, prepared = prepare_method(replace(method, settings=tuple(settings.items())), table, options)
+def run_without(run: StudyRun, rest: IntArray, n_repeats: int) -> tuple[Selection, Scores]:
+    """The main method on these columns, and its scores less those of all columns on the same rows."""
+    part = replace(run.data, X=run.data.X.iloc[:, rest]).in_canonical_order(run.options.random_state)
+    table = part.table(outcome_by_options(run.options))
+    keep = tuple(name for name in run.choice.options.keep if name in table.rows.schema.names)
+    options = replace(run.choice.options, n_repeats=n_repeats, keep=keep, n_jobs=run.options.n_jobs, intervals="simple")
+    method, prepared = prepare_method(run.choice.methods[0], table, options)
     with workers([table], options.n_jobs) as pool:
-        return run_method(method, prepared, table, options, pool, FoldRows())
+        without = run_method(method, prepared, table, options, pool, FoldRows())
+    assert part.numbers is not None
+    theirs = [one_pass.take(part.numbers) for one_pass in run.main.nested.passes[:n_repeats]]
+    return without, score_difference(table.target, without.nested.passes, theirs)
 
 
 def find_blocks(blocks: Sequence[str] | Mapping[str, str], names: Sequence[str]) -> dict[str, IntArray]:
