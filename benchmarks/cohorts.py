@@ -6,7 +6,6 @@ python -m benchmarks.cohorts shifted shifted.csv --tables 100             # gene
 python -m benchmarks.cohorts elsewhere elsewhere.csv --tables 200         # intervals on those, as is and aligned
 python -m benchmarks.cohorts sites sites.csv --tables 500                 # the alarms about sites
 python -m benchmarks.cohorts real real.csv --tables-of FOLDER             # pairs of real cohorts, parquet files
-python -m benchmarks.cohorts blocks blocks.csv --tables-of FOLDER         # cohorts that lack blocks of columns
 python -m benchmarks.cohorts table coverage.csv forecast.csv ...
 
 A file that exists is continued: tables that it has are not made again.
@@ -359,48 +358,6 @@ def real(folder: Path, family: str, old: str, new: str, method: str) -> Iterator
     yield {**known, "seconds": time.perf_counter() - start}
 
 
-BLOCKED = {  # made blocks: columns by turns
-    "breast_tcga": ("breast_tcga_train", "breast_tcga_test", None),
-    "metastasis": ("metastasis5y_vdxs", "metastasis5y_gse7390", 3),
-    "golub": ("golub_train", "golub_test", 3),
-    "bladder": ("bladder_gse1827", "bladder_stransky_u95av2", 3),
-    "pima": ("pima_test", "pima_train", 3),
-    "impact": ("impact_sites@PEG", "impact_sites@TCDB", 3),
-}
-NESTED_ONLY = ("references", "suspects", "substitutes", "other-lists", "false-share", "effects")
-
-
-def missing_blocks(folder: Path, family: str, method: str) -> Iterator[dict[str, Any]]:
-    """Cohorts that lack one block or two: the model that was made for them, and that of a study without the blocks."""
-    old, new, made = BLOCKED[family]
-    A, B = (read_cohort(folder, name) for name in (old, new))
-    if made is None:
-        A, B = (frame.assign(target=np.where(frame["target"] == "Her2", "Her2", "other")) for frame in (A, B))
-    columns = [name for name in A.columns if name != "target"]
-    blocks = {name: name.split("_")[0] if made is None else "abc"[j % made] for j, name in enumerate(columns)}
-    options: dict[str, Any] = {"methods": method, "n_repeats": 1, "n_jobs": 1, "without": NESTED_ONLY}
-    if len(A) > 1000:
-        A = A.sample(1000, random_state=0).reset_index(drop=True)
-    whole = marginsieve.study(A[columns], A["target"], blocks=blocks, **options)
-    for row in whole.result["analyses"]["blocks"]["blocks"]:
-        left = [name for name in columns if blocks[name] not in row["blocks"]]
-        if row["model"] is None or not set(left) <= set(B.columns):
-            continue
-        alone = marginsieve.study(A[left], A["target"], **options)
-        pair = [study.validate(B[left], B["target"], align="none") for study in (whole, alone)]
-        yield {
-            "family": family,
-            "method": method,
-            "absent": row["name"],
-            "rows": len(B),
-            "stated": row["scores"]["auc"]["value"],
-            "stated_alone": alone.result["scores"]["auc"]["value"],
-            "auc": pair[0].scores["auc"]["value"],
-            "auc_alone": pair[1].scores["auc"]["value"],
-            "same_list": pair[0].result["promise"]["list"] == pair[1].result["promise"]["list"],
-        }
-
-
 # -- tables of results ------------------------------------------------------------------------------------------------
 
 
@@ -472,16 +429,6 @@ def say_real(frame: pd.DataFrame) -> Iterator[str]:
                 yield f"- {some}, {name} less as is, {len(change)} families: {span}; below -.03 in {fallen:.0%}"
 
 
-def say_blocks(frame: pd.DataFrame) -> Iterator[str]:
-    """By family and method: the scores stated beforehand and found, less those of a study without the block."""
-    frame = frame.assign(beforehand=frame["stated"] - frame["stated_alone"], there=frame["auc"] - frame["auc_alone"])
-    yield "| family | method | cohorts | stated, less alone | lowest | found, less alone | lowest | equal lists |"
-    yield "|---|---|---:|---:|---:|---:|---:|---:|"
-    for names, part in [*frame.groupby(["family", "method"], sort=False), (("all", ""), frame)]:
-        cells = [f"{part[key].mean():+.3f} | {part[key].min():+.3f}" for key in ("beforehand", "there")]
-        yield f"| {' | '.join(names)} | {len(part)} | {' | '.join(cells)} | {part['same_list'].sum()} |"
-
-
 SAY: dict[str, Callable[[pd.DataFrame], Iterator[str]]] = {
     "coverage": say_coverage,
     "elsewhere": say_coverage,
@@ -489,7 +436,6 @@ SAY: dict[str, Callable[[pd.DataFrame], Iterator[str]]] = {
     "shifted": say_shifted,
     "sites": say_sites,
     "real": say_real,
-    "blocks": say_blocks,
 }
 RUN: dict[str, Callable[[int], Iterator[dict[str, Any]]]] = {
     "coverage": coverage,
@@ -550,12 +496,6 @@ def main() -> None:
             for family in options.families.split(",")
             for method in options.methods.split(",")
             for old, new in FAMILIES[family]
-        }
-    elif options.what == "blocks":
-        tasks = {
-            f"{method}: {family}": (missing_blocks, options.tables_of, family, method)
-            for method in options.methods.split(",")
-            for family in BLOCKED
         }
     else:
         tasks = {str(seed): (RUN[options.what], seed) for seed in range(options.tables)}
