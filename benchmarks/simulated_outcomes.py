@@ -378,7 +378,8 @@ def say_evidence(frame: pd.DataFrame) -> Iterator[str]:
         share = float((part["p"] <= WEAK).mean())
         each = " ".join(f"{(part[name] <= WEAK).mean():.3f}" for name in part if name.startswith("statistic"))
         error = np.sqrt(WEAK * (1 - WEAK) / len(part))
-        cells = f"{share:.3f} (± {error:.3f}){'' if share <= WEAK + 2 * error else ' MISSED'} | {(part['p'] <= 0.01).mean():.3f}"
+        missed = "" if share <= WEAK + 2 * error else " MISSED"
+        cells = f"{share:.3f} (± {error:.3f}){missed} | {(part['p'] <= 0.01).mean():.3f}"
         column = (part["column_p"] <= WEAK).mean()
         yield f"| {setting} | {len(part)} | {cells} | {column:.3f} | {each} | {part['seconds'].mean():.2f} |"
 
