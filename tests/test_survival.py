@@ -2,37 +2,45 @@
 
 import json
 import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from oracles import gram_of
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 import marginsieve
 from marginsieve import SVMSelector, load, nested_cv, predict, recipes, save
 from marginsieve.criteria import CoxScore
 from marginsieve.data.table import Table
+from marginsieve.engine import Pass, score_predictions
+from marginsieve.engine.scoring import interval_ends
 from marginsieve.errors import InputError
 from marginsieve.kernels import Clinical, Gaussian, Linear
 from marginsieve.machines import CoxRidge, KernelRidge, MartingaleRidge, RankingSVM
 from marginsieve.outcomes import Survival, SurvivalDecision, SurvivalTarget
 from marginsieve.outcomes.survival_scores import (
     brier_at,
+    calibration_at,
     censoring_survival,
     concordance,
+    draw_calibration,
     draw_thirds,
     horizon_auc,
     kaplan_meier,
     pooled_concordance,
+    survival_at,
     unos_concordance,
 )
 from marginsieve.solvers.comparable_pairs import ComparablePairs, fit_pairs
 from marginsieve.solvers.cox import BaselineHazard, RiskSets, fit_cox
 from marginsieve.studies.aggregate import without_rows
-from marginsieve.studies.analyses.references import cox_lasso_path
+from marginsieve.studies.analyses.references import OnTimes, cox_lasso_path
+from marginsieve.studies.analyses.unexplained_rows import judge_times
 from marginsieve.studies.target_column import read_survival
 
 RECIPES = ("clinical_rfe", "two_views", "svm_rfe", "fisher")
@@ -346,6 +354,94 @@ def test_influences_are_those_of_the_jackknife(score):
     assert (whole.influence**2).sum() == pytest.approx((jackknife**2).sum(), rel=0.15)
 
 
+def test_calibration_of_complete_times_is_that_of_two_classes():
+    """Logistic regressions on the log odds; the observed shares are those of the bins."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    time, event = rng.exponential(np.exp(-x)), np.ones(400, dtype=bool)
+    fold, p, early = np.zeros(400, dtype=np.intp), special.expit(0.5 * x - 0.3), time <= 0.7
+    known = calibration_at(time, event, p, fold, 0.7, fold)
+    z = (0.5 * x - 0.3)[:, None]
+    slope = LogisticRegression(C=1e6, tol=1e-8).fit(z, early).coef_[0, 0]
+    assert known["calibration_slope_at"].value == pytest.approx(slope, rel=2e-3)  # the weak prior
+    a = known["calibration_intercept_at"].value
+    assert special.expit(a + z).sum() == pytest.approx(early.sum(), abs=0.01)
+    bins = draw_calibration(time, event, p[None], 0.7)
+    parts = np.array_split(np.argsort(p, kind="stable"), 5)
+    np.testing.assert_allclose([b["observed"] for b in bins], [early[part].mean() for part in parts])
+    assert all(b["low"] < b["observed"] < b["high"] for b in bins)
+    assert not calibration_at(time, event, p, fold, 1e-9, fold)
+
+
+def test_true_probabilities_are_calibrated_whatever_is_censored():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=4000)
+    t, c = rng.exponential(np.exp(-x)), rng.exponential(1.0, size=4000)
+    p, zeros = 1.0 - np.exp(-0.7 * np.exp(x)), np.zeros(4000, dtype=np.intp)
+    known = calibration_at(np.minimum(t, c), t <= c, p, zeros, 0.7, zeros)
+    for name, right in (("calibration_slope_at", 1.0), ("calibration_intercept_at", 0.0)):
+        error = np.sqrt((known[name].influence ** 2).sum())
+        assert 0.01 < error < 0.15
+        assert abs(known[name].value - right) < 3 * error
+
+
+def test_the_error_of_a_survival_share_is_greenwoods():
+    """Of complete times that of a share; else the jackknife's."""
+    _, time, event = survival_table(150, 1)
+    alive, error = survival_at(time, np.ones(150, dtype=bool), 0.4)
+    assert alive == pytest.approx(np.mean(time > 0.4))
+    assert error == pytest.approx(np.sqrt(alive * (1 - alive) / 150))
+    left = [survival_at(np.delete(time, i), np.delete(event, i), 0.4)[0] for i in range(150)]
+    assert survival_at(time, event, 0.4)[1] == pytest.approx(np.sqrt(149 * np.var(left)), rel=0.05)
+
+
+def test_intervals_have_the_degrees_of_freedom_of_the_events():
+    X, time, event = survival_table(120, 2, seed=2)
+    event[np.flatnonzero(event)[14:]] = False
+    target = SurvivalTarget(np.ones(120), None, time, event)
+    scores = score_predictions(target, [Pass(X[:, 0])])
+    assert scores.effective_count == 14
+    ends = interval_ends("logit", scores.value["c"], (scores.error["c"],) * 2, 14, 0.95)
+    assert (scores.low["c"], scores.high["c"]) == ends
+    few = replace(target, event=event & (np.cumsum(event) <= 9))
+    assert np.isnan(score_predictions(few, [Pass(X[:, 0])]).low["c"])
+
+
+def test_the_variance_of_the_forecast_is_kendalls_where_risks_mean_nothing():
+    """Var(tau) = 2 (2n + 5) / (9 n (n - 1)), and C = (tau + 1) / 2; cohorts are told by their events."""
+    target = SurvivalTarget(np.ones(4), None, np.arange(4.0), np.array([True, True, False, True]))
+    assert target.forecast_variance(0.5, (20000,)) == pytest.approx(40005 / (18 * 20000 * 19999), rel=1e-3)
+    assert target.cohort_counts == (3,)
+    assert target.read_counts((50,)) == (50,)
+    with pytest.raises(InputError, match="it takes 1 numbers"):
+        target.read_counts((50, 60))
+
+
+def test_rows_that_outlive_their_risk_are_named():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    time = rng.exponential(np.exp(-x))
+    target = SurvivalTarget(np.ones(2000), None, time, np.ones(2000, dtype=bool))
+    residual, chance = judge_times(target, x[None])
+    assert abs(np.mean(chance < 0.1) - 0.1) < 0.02  # times that follow the model
+    assert (np.sign(residual) == np.sign(1.0 - np.exp(x) * time)).mean() > 0.98
+    worst = int(np.argmax(x))
+    time[worst], x[:] = 3.0 * time.max(), x
+    residual, chance = judge_times(replace(target, time=time), x[None])
+    assert int(np.argmin(chance)) == worst
+    assert chance[worst] < 0.05 / 2000
+    assert residual[worst] < -3
+
+
+def test_the_reference_on_a_block_is_proportional_hazards_on_its_columns():
+    X, time, event = survival_table(80, 5)
+    y = np.where(event, time, -time)
+    some = OnTimes(("real",) * 5, np.array([0, 3])).fit(X, y)
+    alone = OnTimes(("real",) * 2, np.array([0, 1])).fit(X[:, [0, 3]], y)
+    np.testing.assert_allclose(some.predict(X), alone.predict(X[:, [0, 3]]), atol=1e-10)
+    assert some.get_support(indices=True).tolist() == [0, 3]
+
+
 def test_scores_are_those_of_scikit_survival():
     """Fold by fold; the folds' values are pooled by the weight of their pairs, or their rows."""
     metrics = pytest.importorskip("sksurv.metrics")
@@ -519,7 +615,7 @@ def studied():
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)])
     y = pd.DataFrame({"time": time, "event": event})
     methods = "fisher"
-    return frame, y, marginsieve.study(frame, y, methods=methods, cv=3, n_repeats=1, horizon=0.5)
+    return frame, y, marginsieve.study(frame, y, methods=methods, cv=3, n_repeats=1, horizon=0.5, blocks=["c0"])
 
 
 def test_a_study_of_times_has_an_answer_and_a_page(studied):
@@ -530,8 +626,16 @@ def test_a_study_of_times_has_an_answer_and_a_page(studied):
     assert {"c", "uno_c", "auc_at", "brier_at"} <= set(result["scores"])
     assert result["table"]["survival"]["events"] == int(y["event"].sum())
     assert result["analyses"]["evidence"]["strength"] == "clear"
-    assert [row["title"] for row in result["analyses"]["references"]["compared"]] == ["Cox lasso"]
+    assert {"calibration_slope_at", "calibration_intercept_at"} <= set(result["scores"])
+    titles = [(row["title"], row["n_features"]) for row in result["analyses"]["references"]["compared"]]
+    assert [title for title, _ in titles] == ["Cox lasso", "Cox on c0"]
+    assert titles[1][1] == 1
+    (cohort,) = result["analyses"]["forecast"]["cohorts"]
+    assert cohort["words"] == f"{int(y['event'].sum())} events"
+    assert cohort["same"][0] < result["scores"]["c"]["value"] < cohort["same"][1]
+    assert result["analyses"]["unexplained"]["judged"] == len(y)
     page = study.html()
+    assert "Calibration of the probability of an event by 0.5" in page
     assert "Numbers at risk" in page
     drawn = result["curves"]["main"]["survival"]
     assert [group["at_risk"][0] for group in drawn["groups"]] == [group["count"] for group in drawn["groups"]]

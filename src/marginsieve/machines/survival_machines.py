@@ -88,6 +88,12 @@ class MartingaleRidge(BaseEstimator):
         KernelRidge(self.penalty).check()
 
 
+def choose_share(rows: Array, sets: RiskSets) -> float:
+    """The penalty that leave-one-out chooses for coordinates (m, r), in units of the mean squared length."""
+    least = 1.0 / (PRIOR_VARIANCE * sets.events)
+    return max(leave_one_out_share(rows, sets.martingale(np.zeros(len(rows))), sets.weight), least)
+
+
 @dataclass(frozen=True)
 class KernelSpace:
     """The rows with a cost in coordinates of a kernel's space about their mean: the leading ones of many.
@@ -198,10 +204,7 @@ class CoxRidge(BaseEstimator):
 
     def _share(self, rows: Array, sets: RiskSets) -> float:
         """The penalty in units of the mean squared length."""
-        if not isinstance(self.penalty, str):
-            return float(self.penalty)
-        least = 1.0 / (PRIOR_VARIANCE * sets.events)
-        return max(leave_one_out_share(rows, sets.martingale(np.zeros(len(rows))), sets.weight), least)
+        return choose_share(rows, sets) if isinstance(self.penalty, str) else float(self.penalty)
 
     def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
         """f at the rows of Z: the logarithm of the hazard ratio, higher where the event is expected earlier."""

@@ -286,7 +286,7 @@ def _differences(line: ScoredModel, promise: dict[str, Any] | None) -> dict[str,
     if promise is None or line.scores is None:
         return {}
     scores, metrics = line.scores, line.target.metrics
-    few = min(*promise["counts"], *scores.counts)
+    few = min(promise["effective_count"], scores.effective_count)
     reach = float(stats.t.ppf(0.975, max(few - 1, 1)))
     out = {}
     for name, value in scores.value.items():
@@ -315,7 +315,7 @@ def _forecast(promise: dict[str, Any] | None, target: Target) -> dict[str, Any] 
     """Between which values the score was forecast for a cohort of this size and mix."""
     if promise is None or not target.complete:
         return None
-    known = forecast_by_promise(target, promise, target.row_counts)
+    known = forecast_by_promise(target, promise, target.cohort_counts)
     return None if known is None else {"score": target.forecast_by, "level": LEVEL, **asdict(known)}
 
 
@@ -389,16 +389,13 @@ def _notes(rows: NewRows, labelled: BoolArray, line: ScoredModel) -> list[str]:
         notes.append(f"{many(lacking, 'row')} without an outcome {'is' if lacking == 1 else 'are'} not scored")
     if not target.complete:
         absent = [name for code, name in enumerate(target.stratum_names) if not (target.strata == code).any()]
-        notes.append(f"the cohort has no row of {listing(absent)}: nothing can be scored")
-    elif min(target.row_counts) < FEWEST:
-        notes.append(f"fewer than {FEWEST} rows of {_fewest(target)}: no intervals are given")
+        which = f"no row of {listing(absent)}" if absent else target.describe_counts(target.cohort_counts)
+        notes.append(f"the cohort has {which}: nothing can be scored")
+    elif target.effective_count < FEWEST:
+        notes.append(f"fewer than {FEWEST} {target.scarce_rows}: no intervals are given")
     if len(rows.frame) < FEWEST_UNSHRUNKEN:
         notes.append(f"below {FEWEST_UNSHRUNKEN} rows shifts and scales are shrunken towards no change")
     return notes
-
-
-def _fewest(target: Target) -> str:
-    return target.stratum_names[int(np.argmin(np.bincount(target.strata, minlength=len(target.stratum_names))))]
 
 
 # -- adapted models ---------------------------------------------------------------------------------------------------

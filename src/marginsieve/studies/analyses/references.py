@@ -32,14 +32,16 @@ from ...engine.nested import Nested, nested_splits, score_on_splits
 from ...engine.scoring import Scores, score_difference
 from ...engine.units import PlainTable
 from ...errors import join_words, many
+from ...machines.survival_machines import choose_share
 from ...outcomes import Target
 from ...outcomes.scores import balanced_threshold
 from ...outcomes.survival_scores import concordance
 from ...outcomes.target import Splits, stratified_folds, units_per_stratum
 from ...report.numbers import format_score
-from ...solvers.cox import RiskSets
+from ...solvers.cox import RiskSets, fit_cox
 from ..analysis import Facts, Level, StudyRun, register_analysis
 from ..selection import plain_scores
+from .missing_blocks import find_blocks
 
 COSTS = (0.03, 0.1, 0.3, 1.0)  # C of the logistic regression, chosen by inner folds
 TREES = 200
@@ -62,6 +64,7 @@ class Reference:
     title: str
     estimator: Any
     grid: Mapping[str, Sequence[float]] | None = None
+    columns: IntArray | None = None  # of the table, where it is not on all of them
 
 
 @dataclass(frozen=True)
@@ -200,21 +203,33 @@ class OnValues(RegressorMixin, TableColumns, BaseEstimator):
 
 @dataclass(eq=False, repr=False)  # scikit-learn has its own
 class OnTimes(TableColumns, BaseEstimator):
-    """Proportional hazards with an l1 penalty on codes of a table, made numbers as `TableColumns` does.
+    """Proportional hazards on codes of a table, made numbers as `TableColumns` does.
 
-    The penalty is the one of `L1_SHARES`, of the smallest that removes every column, with the largest C in inner folds.
+    On all columns with an l1 penalty, the one of `L1_SHARES`, of the smallest that removes every column, with the
+    largest C in inner folds; on a block of columns with the ridge penalty of `CoxRidge`.
 
     Parameters
     ----------
     kind : tuple of str
         Kinds of the table's columns.
+    block : array of int or None, default=None
+        The columns of the block.
     """
 
     kind: tuple[str, ...]
+    block: IntArray | None = None
 
     def fit(self, Z: Array, y: Array, groups: IntArray | None = None) -> OnTimes:
         """Fit on training rows; y (m,) places in time, below 0 where no event was seen."""
         X, time, event = self.fit_columns(Z), np.abs(y), y > 0
+        if self.block is not None:
+            inside, sets = np.isin(self.owner_, self.block), RiskSets(time, event, np.ones(len(y)))
+            rows = X[:, inside]
+            penalty = choose_share(rows, sets) * float((rows**2).sum()) / len(rows)
+            coef = np.zeros(X.shape[1])
+            coef[inside] = fit_cox(rows, sets, penalty).weights
+            self.model_ = _Weights(coef)
+            return self
         count = min(FOLDS, int(event.sum()))
         scores = np.zeros((max(count, 1), len(L1_SHARES)))
         if count > 1:
@@ -289,7 +304,11 @@ class References:
 
     def run(self, run: StudyRun) -> dict[str, Any]:
         """Rows for the table of methods."""
-        return compare_references(run, common_models(run.table.target))
+        models = common_models(run.table.target)
+        if run.table.target.outcome_name == SURVIVAL and run.choice.options.blocks:
+            blocks = find_blocks(run.choice.options.blocks, run.table.rows.schema.names)
+            models += [Reference(f"Cox on {name}", None, columns=columns) for name, columns in blocks.items()]
+        return compare_references(run, models)
 
     def sentence(self, result: dict[str, Any]) -> str | None:
         """Whether a model that selects nothing, or otherwise, scores higher than the list."""
@@ -350,7 +369,7 @@ def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[Refe
     out = []
     for reference in references:
         if target.outcome_name == SURVIVAL:
-            estimator: Any = OnTimes(rows.schema.kind)
+            estimator: Any = OnTimes(rows.schema.kind, reference.columns)
         elif target.outcome_name == NUMBERS:
             estimator = OnValues(reference.estimator, rows.schema.kind)
         else:
