@@ -668,6 +668,62 @@ def test_the_command_takes_a_column_of_times(studied, tmp_path):
     assert result["options"]["outcome"] == "survival"
     assert any("died was taken for the event" in finding["text"] for finding in result["findings"])
     assert "days" not in {feature["name"] for feature in result["features"]}
+    words = ["validate", str(tmp_path / "r"), str(tmp_path / "t.csv"), "--json", "--out", str(tmp_path / "v")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    (cohort,) = json.loads(done.stdout)["cohorts"]
+    assert cohort["labelled"] == len(frame)
+    assert cohort["lines"]["as_is"]["scores"]["c"]["value"] > 0.7  # the rows of the fit
+    words = ["predict", str(tmp_path / "r"), str(tmp_path / "t.csv"), "--horizon", "0.5", "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)["rows"]
+    risk, alive = (np.array([row[name] for row in rows]) for name in ("predicted", "survival"))
+    assert ((alive > 0) & (alive < 1)).all()
+    np.testing.assert_array_equal(np.argsort(risk, kind="stable"), np.argsort(-alive, kind="stable"))
+    done = CliRunner().invoke(app, [*words[:2], str(tmp_path / "t.csv"), "--horizon", "-1", "--json"])
+    assert "horizon is -1.0; it must be a positive number" in str(done.exception)
+    frame.assign(status=status).to_csv(tmp_path / "u.csv", index=False)
+    done = CliRunner().invoke(
+        app, ["validate", str(tmp_path / "r"), str(tmp_path / "u.csv"), "--out", str(tmp_path / "w")]
+    )
+    assert "has no column 'days'" in str(done.exception)
+
+
+def test_a_model_of_times_is_validated_on_another_cohort(studied):
+    _, _, study = studied
+    X, time, event = survival_table(70, 10, seed=4)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)])
+    y = pd.DataFrame({"time": time, "event": event.astype(float)})
+    y.loc[:4, "time"] = np.nan  # rows without an outcome are not scored
+    known = marginsieve.validate(study.model, frame, y, promise=study.result)
+    (entry,) = known.result["cohorts"]
+    assert entry["labelled"] == 65
+    assert [each["name"] for each in entry["mix"]] == ["censored", "with the event"]
+    assert entry["forecast"]["score"] == "c"
+    assert entry["forecast"]["counts"] == [int(event[5:].sum())]
+    assert "At the horizon the predicted chances of an event are" in " ".join(entry["sentences"])
+    scores, risk = entry["lines"]["as_is"]["scores"], study.model.predict(frame)[5:]
+    assert scores["c"]["value"] == pytest.approx(concordance(time[5:], event[5:], risk, np.ones(65)).value)
+    table = known.predictions["cohort"]
+    assert table["time"].isna().tolist() == [True] * 5 + [False] * 65
+    np.testing.assert_array_equal(table["event"][5:].astype(int), event[5:].astype(int))
+    known = marginsieve.validate(study.model, frame[5:], structured(time, event)[5:], promise=study.result)
+    assert known.result["cohorts"][0]["lines"]["as_is"]["scores"]["c"] == scores["c"]
+    alone = y.assign(event=np.arange(70) == 10)
+    (entry,) = marginsieve.validate(study.model, frame, alone, promise=study.result).result["cohorts"]
+    assert "the cohort has 1 event: nothing can be scored" in entry["notes"]
+
+
+def test_survival_is_predicted_up_to_any_time(studied):
+    frame, _, study = studied
+    early, late = (predict(study.model, frame, horizon=time).table["survival"] for time in (0.2, 0.8))
+    assert (early > late).all()
+    assert predict(study.model, frame).table["survival"].between(late, early).all()  # at 0.5, that of the study
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    classes = recipes.fisher(n_features_to_select=1).fit(pd.DataFrame(X, columns=list("abc")), X[:, 0] > 0)
+    with pytest.raises(InputError, match="does not predict times"):
+        predict(classes, pd.DataFrame(X, columns=list("abc")), horizon=1.0)
 
 
 @pytest.mark.parametrize(

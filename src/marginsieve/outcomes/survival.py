@@ -403,7 +403,7 @@ class SurvivalTarget(Target):
     @property
     def stratum_names(self) -> tuple[str, ...]:
         """By whether the event was seen, where rows without one are a stratum."""
-        return ("without the event", "with the event") if self.strata.any() else super().stratum_names
+        return ("censored", "with the event") if self.strata.any() else super().stratum_names
 
     @property
     def scarce_rows(self) -> str:
@@ -429,8 +429,8 @@ class SurvivalTarget(Target):
             rows + f"{self.time.max():.4g}",
             "together predict the time to {target}",
             "predicts the time to {target}",
-            ranking="Of two samples of which one is known to have lived longer, the other had the higher risk in "
-            "{share} % of pairs ({score}).",
+            ranking="Of two samples of which one is known to have gone longer without the event, the other had the "
+            "higher risk in {share} % of pairs ({score}).",
             decision="survival curves come from inner folds in which the selection was run anew",
         )
 
@@ -507,6 +507,13 @@ class SurvivalDecision:
         assert self.hazard is not None
         base = BaselineHazard(self.times, self.hazard).value_at(time)
         return np.asarray(base * np.exp(np.clip(self.slope * (values - self.centre), -500, 500)))
+
+    def at_horizon(self, horizon: float) -> SurvivalDecision:
+        """The same with survival up to another time; refuses what is none, or where there is no baseline hazard."""
+        positive_number("predict", "horizon", horizon)
+        if self.times is None:
+            raise InputError("the model has no baseline hazard (probability=True): survival cannot be predicted")
+        return replace(self, horizon=float(horizon))
 
     def median_time(self, values: Array) -> Array:
         """(rows,) the first time with a chance of at most one half; nan where none of the known times has that."""

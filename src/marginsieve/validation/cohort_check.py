@@ -30,7 +30,7 @@ from ..estimators.fitted_selector import (
     read_cohort,
 )
 from ..fitting.settings import outcome_of
-from ..outcomes import Target
+from ..outcomes import SurvivalTarget, Target
 from ..report.validation_page import SCHEMA
 from .forecasting import LEVEL, digest_of_list, forecast_by_promise
 from .sentences import meaning_of_gate, sentences_of
@@ -170,7 +170,8 @@ def validate(
 
 def _values(y: Any, m: int) -> Any:
     """(m,) or (m, columns) the outcomes as they were given, a value for each row."""
-    values = np.asarray(y, dtype=object)
+    named = getattr(getattr(y, "dtype", None), "names", None)  # of a structured array
+    values = np.asarray(y if named is None else y[named[0]], dtype=object)
     values = values[:, 0] if values.ndim == 2 else values
     if values.ndim != 1 or len(values) != m:
         raise InputError(f"X has {m} rows and y {len(values) if values.ndim else 0}; they must be as many")
@@ -486,15 +487,26 @@ def _predictions(lines: dict[str, ScoredModel], X: Any, labelled: BoolArray, y: 
     """A row for each of the cohort: the outcome as given, and what each version of the model says."""
     frame = predict(lines["as_is"].model, X).table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))
-    frame.insert(
-        1, "observed", [value if known else None for value, known in zip(_values(y, len(frame)), labelled, strict=True)]
-    )
+    for place, (name, values) in enumerate(_observed(lines["as_is"].target, y, labelled).items(), 1):
+        frame.insert(place, name, values)
     if "aligned" in lines:
         moved = predict(lines["aligned"].model, X).table.reset_index(drop=True)
         for name in ("predicted", "score", "probability"):
             if name in moved:
                 frame[f"{name}_aligned"] = moved[name]
     return frame
+
+
+def _observed(target: Target, y: Any, labelled: BoolArray) -> dict[str, Any]:
+    """Columns of the outcomes as they were given: of times to an event also whether it was seen."""
+    columns = {"observed": _values(y, len(labelled))}
+    if isinstance(target, SurvivalTarget):
+        columns = {name: np.full(len(labelled), None, dtype=object) for name in ("time", "event")}
+        columns["time"][labelled], columns["event"][labelled] = target.time, target.event.astype(int)
+    return {
+        name: [v if known else None for v, known in zip(values, labelled, strict=True)]
+        for name, values in columns.items()
+    }
 
 
 def _result(

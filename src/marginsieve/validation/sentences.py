@@ -130,6 +130,8 @@ def _mix(entry: Mapping[str, Any]) -> str:
 
 def _calibration(line: Mapping[str, Any]) -> str:
     slope = line["scores"].get("calibration_slope")
+    if (shift := line["scores"].get("calibration_intercept_at")) is not None:
+        return _calibration_at(shift, line["scores"].get("calibration_slope_at"))
     if slope is None or _with_gaps(slope)["low"] is None:
         return ""
     value, span = format_score(_with_gaps(slope))
@@ -139,6 +141,19 @@ def _calibration(line: Mapping[str, Any]) -> str:
     if slope["low"] > 1.0:
         return f"{text}: the probabilities are not extreme enough here."
     return f"{text}; right is 1, which is inside the interval."
+
+
+def _calibration_at(shift: Mapping[str, Any], slope: Mapping[str, Any] | None) -> str:
+    """Whether the chances of an event by the horizon are too high or too low here, and their slope."""
+    if _with_gaps(shift)["low"] is None:
+        return ""
+    value, span = format_score(_with_gaps(shift), signed=True)
+    word = "too high" if shift["high"] < 0 else "too low" if shift["low"] > 0 else "not shown to be too high or too low"
+    text = f"At the horizon the predicted chances of an event are {word} (calibration intercept {value}, {span}"
+    if slope is not None and _with_gaps(slope)["low"] is not None:
+        value, span = format_score(_with_gaps(slope))
+        text += f"; slope {value}, {span}"
+    return f"{text})."
 
 
 def _describe_alignment(result: Mapping[str, Any], entry: Mapping[str, Any]) -> str:

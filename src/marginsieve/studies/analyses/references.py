@@ -50,7 +50,7 @@ NUMBERS = "numbers"
 SURVIVAL = "survival"
 KNOWN = ("classes", NUMBERS, SURVIVAL)
 L1_SHARES = tuple(float(share) for share in np.geomspace(1.0, 0.1, 15))  # of the smallest penalty that removes all
-L1_ROUNDS, L1_TOLERANCE = 30, 1e-5  # lassos for each penalty; of the linear predictor
+L1_ROUNDS, L1_TOLERANCE, L1_GAP = 30, 1e-5, 1e-7  # lassos for each penalty; of the linear predictor; of each lasso
 FOLDS = 3  # inner ones, for C and for the threshold
 NEW = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 8)
 L1: dict[str, Any] = {"l1_ratio": 1.0} if NEW else {"penalty": "l1"}  # how scikit-learn asks for it
@@ -263,23 +263,43 @@ def cox_lasso_path(X: Array, sets: RiskSets, shares: Sequence[float]) -> Array:
     plus the martingale residuals over the hazards, weighed by these, whose fixed point is the maximum.
     """
     events, w = max(sets.events, 1.0), np.zeros(X.shape[1])
-    most = float(np.abs(X.T @ (sets.weight * sets.martingale(np.zeros(len(X))))).max()) / events
+    slope = np.abs(X.T @ (sets.weight * sets.martingale(np.zeros(len(X))))) / events
+    most = before = float(slope.max())
     path = np.empty((len(shares), X.shape[1]))
     for place, share in enumerate(shares):
-        for _ in range(L1_ROUNDS):
-            eta = X @ w
-            known = sets.risk(eta)
-            hazard = np.maximum(known.size * known.hazard, 1e-6)
-            weight = sets.weight * hazard
-            lasso = Lasso(share * most * events / weight.sum(), fit_intercept=False, tol=L1_TOLERANCE, max_iter=5000)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                lasso.fit(X, eta + (sets.event - known.size * known.hazard) / hazard, sample_weight=weight)
-            before, w = w, np.asarray(lasso.coef_)
-            if np.abs(X @ (w - before)).max(initial=0.0) <= L1_TOLERANCE:
+        price = share * most
+        # only columns whose slope can have reached the price by now take part, and those that are found to have
+        live = np.flatnonzero((slope >= 2.0 * price - before) | (w != 0))
+        while True:
+            w[live] = _solve_l1(X[:, live], w[live], sets, price)
+            slope = np.abs(X.T @ (sets.weight * sets.martingale(X @ w))) / events
+            lacking = np.setdiff1d(np.flatnonzero(slope > price * (1.0 + L1_TOLERANCE)), live)
+            if not len(lacking):
                 break
-        path[place] = w
+            live = np.union1d(live, lacking)
+        path[place], before = w, price
     return path
+
+
+def _solve_l1(X: Array, w: Array, sets: RiskSets, price: float) -> Array:
+    """The weights of these columns at one price, from weights near them."""
+    if not X.shape[1]:
+        return w
+    lasso = Lasso(fit_intercept=False, tol=L1_GAP, max_iter=5000, warm_start=True)
+    lasso.coef_, events = w.copy(), max(sets.events, 1.0)
+    for _ in range(L1_ROUNDS):
+        eta = X @ w
+        known = sets.risk(eta)
+        hazard = np.maximum(known.size * known.hazard, 1e-6)
+        weight = sets.weight * hazard
+        lasso.set_params(alpha=price * events / weight.sum())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lasso.fit(X, eta + (sets.event - known.size * known.hazard) / hazard, sample_weight=weight)
+        before, w = w, np.array(lasso.coef_)
+        if np.abs(X @ (w - before)).max(initial=0.0) <= L1_TOLERANCE:
+            break
+    return w
 
 
 @register_analysis

@@ -78,11 +78,15 @@ class UnexplainedRows:
         of_times = known["outcome"] == "survival"
         if not known["rows"]:
             if of_times:
-                return "No row's event came so early, and no row lived so long, that its risk does not explain it."
+                return "No event came so early, and no row went so long without it, that its risk does not explain it."
             return "No row has an error that stands out from the model's other errors."
         by = known["named_by"]
         which = f"{by}{'' if known['count'] == 1 else 's'} {listing([row[by] for row in known['rows']], 10)}"
-        why = "an event too early or a life too long for the risk" if of_times else "further out than its other errors"
+        why = (
+            "an event too early, or too long a time without it, for the risk"
+            if of_times
+            else "further out than its other errors"
+        )
         return f"The model cannot explain {many(known['count'], 'row')} ({which}): {why}."
 
 
@@ -91,7 +95,7 @@ def judge_times(target: SurvivalTarget, risks: Array) -> tuple[Array, Array]:
     early, and the chance of a time as far or further out, on both sides together.
 
     The baseline hazard and the slope of the risk are those of the held-out risks themselves. The chance of an event as
-    early is 1 - exp(-H), that of a life as long exp(-H), with H the cumulative hazard up to the row's time.
+    early is 1 - exp(-H), that of a time as long without one exp(-H), with H the cumulative hazard up to the row's time.
     """
     calibrated, every = target.with_settings(replace(target.outcome, probability=True)), np.arange(len(target))
     hazard = np.zeros(len(target))
