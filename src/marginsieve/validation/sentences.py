@@ -37,7 +37,7 @@ def sentences_of(result: Mapping[str, Any], entry: Mapping[str, Any]) -> list[st
         _levels(entry),
         _far(entry),
     ]
-    texts += [_describe_offer(offered) for offered in entry["adapted"]]
+    texts += [_describe_offer(result, offered) for offered in entry["adapted"]]
     return [text for text in texts if text]
 
 
@@ -149,8 +149,8 @@ def _describe_alignment(result: Mapping[str, Any], entry: Mapping[str, Any]) -> 
     names = [name for name in result["listed_scores"] if name in line["scores"]]
     scores = ", ".join(_score(result, line["scores"], name) for name in names)
     return (
-        f"Aligned: {scores}. This used the cohort's own rows ({line['marks'][-1]}), no outcome of them: it is the "
-        "score of a model that is given a whole cohort at once, and another cohort moves the columns otherwise."
+        f"Aligned: {scores}. This used the cohort's own rows, but no outcome of them: {line['marks'][-1]}. It is the "
+        "score of a model that is given a whole cohort at once; another cohort moves the columns otherwise."
     )
 
 
@@ -177,16 +177,16 @@ def _far(entry: Mapping[str, Any]) -> str:
     )
 
 
-def _describe_offer(offered: Mapping[str, Any]) -> str:
+def _describe_offer(result: Mapping[str, Any], offered: Mapping[str, Any]) -> str:
     if offered["why_not"]:
         return f"Not offered, {offered['name']}: {offered['why_not']}."
     pairs = []
     for name in ("brier", "calibration_slope", "balanced_accuracy"):
         if name in offered["scores"] and name in offered["apparent"]:
             honest, apparent = (format_score(_with_gaps(offered[key][name]), 3)[0] for key in ("scores", "apparent"))
-            pairs.append(f"{name.replace('_', ' ')} {honest} out of fold (apparent {apparent})")
+            pairs.append(f"{result['short_names'][name]} {honest} out of fold (apparent {apparent})")
     scored = "; ".join(pairs) or "too few rows for scores out of fold"
-    return f"Offered, {offered['name']}: {offered['how']}. {scored}."
+    return f"Offered, {offered['name']}: {offered['how']}; {scored}."
 
 
 def pooled_sentence(result: Mapping[str, Any], name: str, known: Mapping[str, Any]) -> str:
