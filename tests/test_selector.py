@@ -438,11 +438,12 @@ def test_a_sample_is_fitted_as_closely_as_so_many_rows(rng):
     """Strata weigh what they weigh among all rows, and a sampled row as much as any row."""
     y = np.arange(3000) % 10 == 0
     weight = np.where(np.arange(3000) < 600, 2.0, 1.0)
-    target = Classes().read(y, weight)
+    target = Classes().read(np.zeros((3000, 1)), y, weight)
     rows, sampled = target.sample(400, rng)
     assert len(rows) == 400
     assert sampled[rows].mean() == pytest.approx(target.weight.mean())
-    assert sampled[rows][y[rows]].sum() / sampled[rows].sum() == pytest.approx(weight[y].sum() / weight.sum())
+    share = target.weight[y].sum() / target.weight.sum()
+    assert sampled[rows][y[rows]].sum() / sampled[rows].sum() == pytest.approx(share)
 
 
 def test_eliminations_on_a_sample_keep_what_is_planted():
