@@ -406,13 +406,13 @@ def _doubt_prevalence(model: FittedSelector, target: Target, prevalence: float |
     """That the labelled rows are mixed otherwise than the prevalence says, where it was used."""
     if prevalence is None or not aligned:
         return []
-    given, counts = stratum_shares(model, prevalence), np.bincount(target.strata, minlength=len(target.stratum_names))
-    share = counts / counts.sum()
-    if float(np.abs(given - share).max()) <= MOST_WRONG:
+    expected = stratum_shares(model, prevalence)
+    share = np.bincount(target.strata, minlength=len(expected)) / len(target)
+    if float(np.abs(expected - share).max()) <= MOST_WRONG:
         return []
     mixes = [
         ", ".join(f"{name} {part:.0%}" for name, part in zip(target.stratum_names, parts, strict=True))
-        for parts in (given, share)
+        for parts in (expected, share)
     ]
     return [
         f"the given prevalence means {mixes[0]}, and the labelled rows are {mixes[1]}: more than {MOST_WRONG:g} apart, "
