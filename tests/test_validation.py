@@ -307,6 +307,9 @@ def test_a_shifted_cohort_gets_a_second_line_and_says_what_it_used(study, cohort
     as_is, aligned = (known["lines"][key]["scores"] for key in ("as_is", "aligned"))
     assert aligned["balanced_accuracy"]["value"] > as_is["balanced_accuracy"]["value"]
     assert any("used the cohort's own rows" in text for text in known["sentences"])
+    assert known["far"]["aligned"] == int(
+        predict(align_model(study.model, new.X, "location-scale"), new.X).table["far"].sum()
+    )
     same = study.validate(cohorts[0].X, cohorts[0].y).result["cohorts"][0]
     assert same["drift"]["gate"] == 0.0
     assert list(same["lines"]) == ["as_is"]

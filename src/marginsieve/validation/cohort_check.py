@@ -154,7 +154,7 @@ def validate(
         "not_aligned": why,
         "prevalence": prevalence,
         "drift": _drift(model, rows),
-        "far": _far(model, rows),
+        "far": _far(model, rows, lines["aligned"].model if "aligned" in lines else None, X),
         "notes": [*_notes(rows, labelled, as_is), *_doubt_prevalence(model, target, prevalence, "aligned" in lines)],
     }
     offered, models = _adapt_lines(lines, request)
@@ -376,10 +376,15 @@ def _drift_frame(model: FittedSelector, rows: NewRows) -> pd.DataFrame:
     )
 
 
-def _far(model: FittedSelector, rows: NewRows) -> dict[str, Any]:
-    """Rows that are further from every training row than any of these is from its nearest one."""
+def _far(model: FittedSelector, rows: NewRows, aligned: FittedSelector | None, X: Any) -> dict[str, Any]:
+    """Rows further from every training row than any of these is from its nearest one; their number once aligned."""
     far = far_rows(model, rows.Z)
-    return {"count": int(far.sum()), "share": float(far.mean()), "rows": (1 + np.flatnonzero(far)[:LISTED]).tolist()}
+    return {
+        "count": int(far.sum()),
+        "share": float(far.mean()),
+        "rows": (1 + np.flatnonzero(far)[:LISTED]).tolist(),
+        "aligned": None if aligned is None else int(far_rows(aligned, read_cohort(aligned, X).Z).sum()),
+    }
 
 
 def _notes(rows: NewRows, labelled: BoolArray, line: ScoredModel) -> list[str]:

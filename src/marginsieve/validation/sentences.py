@@ -63,7 +63,7 @@ def _difference(change: Mapping[str, Any] | None) -> str:
         return ""
     value, span = format_score(_with_gaps(change), signed=True)
     if span == "no interval":
-        return f" ({value}; too few rows to tell chance from a difference)"
+        return f"; that is {value} from the promise, with too few rows to tell a difference from chance"
     word = "lower than promised" if change["high"] < 0 else "higher than promised" if change["low"] > 0 else None
     if word is None:
         return f"; a difference from the promise is not shown ({value}, {span})"
@@ -170,10 +170,11 @@ def _far(entry: Mapping[str, Any]) -> str:
     far = entry["far"]
     if not far["count"]:
         return ""
-    verb = "is" if far["count"] == 1 else "are"
+    verb, count = "is" if far["count"] == 1 else "are", far["aligned"]
+    aligned = "" if count is None else f" Once aligned, {many(count, 'row')} {'is' if count == 1 else 'are'}."
     return (
         f"{many(far['count'], 'row')} ({format_share(far['share'])}) {verb} further from every training row than any "
-        "of these is from its nearest one: do not rely on what is predicted there."
+        f"of these is from its nearest one: do not rely on what is predicted there.{aligned}"
     )
 
 
@@ -189,10 +190,11 @@ def _describe_offer(result: Mapping[str, Any], offered: Mapping[str, Any]) -> st
     return f"Offered, {offered['name']}: {offered['how']}; {scored}."
 
 
-def pooled_sentence(result: Mapping[str, Any], name: str, known: Mapping[str, Any]) -> str:
-    """A score over several cohorts."""
+def pooled_sentence(result: Mapping[str, Any], name: str, line: str, known: Mapping[str, Any]) -> str:
+    """A score over several cohorts, as is or aligned."""
     low, high = known["low"], known["high"]
-    text = f"Over {known['cohorts']} cohorts {result['short_names'][name]} is {known['value']:.2f}"
+    how = line.replace("_", " ")
+    text = f"Over {known['cohorts']} cohorts {result['short_names'][name]}, {how}, is {known['value']:.2f}"
     text += "" if low is None else f" (95 % interval {low:.2f} to {high:.2f})"
     text += f", tau {known['tau']:.2f} on the logit scale"
     if known["next_low"] is not None:
