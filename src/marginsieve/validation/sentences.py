@@ -181,8 +181,9 @@ def _far(entry: Mapping[str, Any]) -> str:
 def _describe_offer(result: Mapping[str, Any], offered: Mapping[str, Any]) -> str:
     if offered["why_not"]:
         return f"Not offered, {offered['name']}: {offered['why_not']}."
-    pairs = []
-    for name in ("brier", "calibration_slope", "balanced_accuracy"):
+    pairs, is_cut = [], offered["name"].endswith("cut")  # which leaves probabilities as they are
+    named = ("sensitivity", "specificity") if is_cut else ("brier", "calibration_slope")
+    for name in (*named, "balanced_accuracy"):
         if name in offered["scores"] and name in offered["apparent"]:
             honest, apparent = (format_score(_with_gaps(offered[key][name]), 3)[0] for key in ("scores", "apparent"))
             pairs.append(f"{result['short_names'][name]} {honest} out of fold (apparent {apparent})")
