@@ -148,9 +148,10 @@ def _describe_alignment(result: Mapping[str, Any], entry: Mapping[str, Any]) -> 
         return f"No aligned scores: {entry['not_aligned']}."
     names = [name for name in result["listed_scores"] if name in line["scores"]]
     scores = ", ".join(_score(result, line["scores"], name) for name in names)
+    used = f"Aligned: {scores}. This used" if names else "Aligned, which cannot be scored either, used"
     return (
-        f"Aligned: {scores}. This used the cohort's own rows, but no outcome of them: {line['marks'][-1]}. It is the "
-        "score of a model that is given a whole cohort at once; another cohort moves the columns otherwise."
+        f"{used} the cohort's own rows, but no outcome of them: {line['marks'][-1]}. So a model predicts that is given a "
+        "whole cohort at once; another cohort moves the columns otherwise."
     )
 
 
