@@ -2,8 +2,8 @@
 Times to an event, some of them not seen
 ========================================
 
-Eight of 40 columns make the hazard. Two others make the time to which rows were followed: they say nothing of the event,
-and are not to be listed.
+Eight of 40 columns make the hazard. Two others make the time to which rows were followed: they say nothing of the
+event, and are not to be listed.
 """
 
 from matplotlib.figure import Figure
@@ -11,9 +11,7 @@ from matplotlib.figure import Figure
 import marginsieve
 from marginsieve.data import make_cohort
 
-cohort = make_cohort(
-    200, 40, n_relevant=8, effect=0.5, outcome="survival", censored=0.4, n_censoring=2, random_state=0
-)
+cohort = make_cohort(200, 40, n_relevant=8, effect=0.5, outcome="survival", censored=0.4, n_censoring=2, random_state=0)
 quick = {"methods": "clinical-rfe", "n_repeats": 1, "without": ("substitutes", "other-lists", "references")}
 study = marginsieve.study(cohort.X, cohort.y, horizon=500.0, **quick)
 for sentence in study.result["answer"]["sentences"]:

@@ -331,7 +331,7 @@ class Lasso(BaseEstimator):
     def solve_path(self, view: View, y: Array, cost: Array, prices: Array) -> Iterator[Solution]:
         """The optima at rising values of C, each from the one before."""
         columns = as_columns(view)
-        X, mean, values, unit, root = self._standardized(columns, y, cost)
+        X, mean, values, unit, root = self._standardize(columns, y, cost)
         known = len(values) * (values @ values > 0)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)  # the solution says so
@@ -355,7 +355,7 @@ class Lasso(BaseEstimator):
             converged = residual <= self.tol
             yield Solution(coef, intercept, value, residual, error, converged, weights=weight)
 
-    def _standardized(self, columns: ColumnView, y: Array, cost: Array) -> tuple[Array, Array, Array, float, Array]:
+    def _standardize(self, columns: ColumnView, y: Array, cost: Array) -> tuple[Array, Array, Array, float, Array]:
         """Columns and outcome about their means times the roots of the costs, the means, the unit and the roots."""
         X, root, share = columns.X, np.sqrt(cost), cost / cost.sum()
         X = X.toarray() if is_sparse(X) else np.asarray(X)
@@ -372,7 +372,7 @@ class Lasso(BaseEstimator):
 
     def first(self, view: View, y: Array, cost: Array) -> float:
         """The C above which some weight differs from 0."""
-        X, _, values, _, _ = self._standardized(as_columns(view), y, cost)
+        X, _, values, _, _ = self._standardize(as_columns(view), y, cost)
         largest = float(np.abs(values @ X).max(initial=0.0))
         return 0.5 / largest if largest > 0 else float("inf")
 

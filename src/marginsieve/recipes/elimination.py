@@ -390,8 +390,8 @@ def interactions(
     """
     of_views, shared = _split({"standardize": standardize, **settings})
     if outcome_named(settings) != Classes.name:
-        one = SVMSelector(Gaussian(), KernelRidge(), RReliefF(n_neighbors), TopK(), **of_views)
-        return Blend([one], combine="best", **shared)
+        view = SVMSelector(Gaussian(), KernelRidge(), RReliefF(n_neighbors), TopK(), **of_views)
+        return Blend([view], combine="best", **shared)
     costs = C if isinstance(C, (tuple, list)) else (C,)
     views = [SVMSelector(Gaussian(), CSVC(C=cost), ReliefF(n_neighbors), TopK(), **of_views) for cost in costs]
     return Blend(views, combine="best", **shared)

@@ -108,7 +108,7 @@ def lasso(
     >>> cohort = make_cohort(60, 10, n_relevant=2, outcome="numbers", random_state=0)
     >>> selector = recipes.lasso(points=10, n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
     >>> selector.get_feature_names_out()
-    array(['g03', 'g07'], dtype=object)
+    array(['g07', 'g08'], dtype=object)
     """
     settings = {"outcome": Numbers.name, **settings}
     return _path_selector(Lasso(C=C), points, final, stop, standardize=standardize, **settings)

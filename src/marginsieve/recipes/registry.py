@@ -233,7 +233,20 @@ def outcome_named(settings: Mapping[str, Any]) -> str:
 
 
 def refuse_outcome(recipe: Recipe, outcome: str) -> None:
-    """Refuse a recipe for an outcome that it does not take; of an outcome that is not ours its parts decide."""
+    """Refuse a recipe for an outcome that it does not take; of an outcome that is not ours its parts decide.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The recipe.
+    outcome : str
+        Name of the outcome.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> recipes.refuse_outcome(recipes.entry("lasso"), "numbers")  # nothing to refuse
+    """
     if outcome in OUTCOMES and outcome not in recipe.outcomes:
         others = [other.title for other in RECIPES.values() if outcome in other.outcomes]
         raise InputError(
