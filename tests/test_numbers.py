@@ -2,6 +2,7 @@
 
 import re
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -16,8 +17,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import marginsieve
 from marginsieve import SVMSelector, load, nested_cv, predict, recipes, save
+from marginsieve.bench import Suite, run_suite
 from marginsieve.contracts import Scalable
 from marginsieve.criteria import Correlation, FTest, RReliefF, SymmetricalUncertainty
+from marginsieve.data import make_cohort
 from marginsieve.data.table import Table
 from marginsieve.engine import Pass
 from marginsieve.engine.scoring import interval_ends
@@ -625,3 +628,64 @@ def test_predictions_of_any_regressor_are_scored():
     values = cross_val_predict(svm.SVR(kernel="linear"), X, y, cv=4)
     target = Numbers().read(X, y)
     assert target.scores(Pass(values))["r2"].value == pytest.approx(metrics.r2_score(y, values))
+
+
+# -- suites -----------------------------------------------------------------------------------------------------------
+
+
+def sum_up(outcome, y, value, mean):
+    """Squared errors of a fold, about the prediction and about the training mean; or concordant pairs and all pairs."""
+    if outcome == "numbers":
+        return np.sum((y - value) ** 2), np.sum((y - mean) ** 2)
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if y[i, 1] == 1 and y[i, 0] < y[j, 0]]
+    return sum((value[i] > value[j]) + 0.5 * (value[i] == value[j]) for i, j in pairs), len(pairs)
+
+
+@pytest.mark.parametrize("outcome", ["numbers", "survival"])
+def test_a_suite_of_another_outcome_is_scored_by_its_definition(outcome, tmp_path):
+    cohort = make_cohort(60, 12, n_relevant=3, effect=0.8, outcome=outcome, random_state=2)
+    cohort.frame().to_csv(tmp_path / "t.csv", index=False)
+    columns = {"target": "outcome"} if outcome == "numbers" else {"target": "event", "time": "time"}
+    spec = {
+        "outcome": outcome,
+        "protocol": {"name": "nested", "folds": 3, "repeats": 2},
+        "data": [
+            {"name": "file", "file": str(tmp_path / "t.csv"), **columns},
+            {"name": "noise", "shuffle": 1, "cohort": {"n_samples": 40, "n_features": 12, "n_relevant": 0}},
+        ],
+        "method": [{"name": "fisher", "n_features_to_select": 3}, {"name": "svm-rfe", "n_features_to_select": 3}],
+    }
+    suite = Suite.read(spec)
+    result = run_suite(suite, tmp_path / "suite")
+    metric = result.main_metric()
+    assert metric == {"numbers": "r2", "survival": "c"}[outcome]
+    assert len(result.failures()) == 0
+    scores = result.scores().set_index(["data", "method"])[metric]
+    passes = {0: [], 1: []}
+    for split in suite.protocol.splits(suite.tables()[0].target, 0):
+        model = recipes.fisher(outcome=outcome, n_features_to_select=3)
+        y = cohort.y.to_numpy()
+        risk = model.fit(cohort.X.iloc[split.train], y[split.train]).predict(cohort.X.iloc[split.test])
+        passes[split.repeat].append(sum_up(outcome, y[split.test], risk, y[split.train].mean()))
+    expected = np.mean([part / whole for part, whole in (np.sum(each, axis=0) for each in passes.values())])
+    assert scores["file", "fisher"] == pytest.approx(1 - expected if outcome == "numbers" else expected, abs=1e-3)
+    assert scores["noise~0", "fisher"] < scores["file", "fisher"]
+    assert set(result.compare().methods) == {"fisher", "svm-rfe"}
+    assert result.scores("rmse" if outcome == "numbers" else "uno_c").iloc[:, 3].notna().all()
+    with pytest.raises(InputError, match="metric is 'auc'"):
+        result.scores("auc")
+
+
+def test_a_suite_refuses_methods_of_other_outcomes():
+    data = [{"name": "toy", "cohort": {}}]
+    with pytest.raises(InputError, match="the method 'l1-cssvm' takes classes, and the outcome is numbers"):
+        Suite.read({"outcome": "numbers", "data": data, "method": [{"name": "l1-cssvm"}]})
+    with pytest.raises(InputError, match="outcome is 'counts'"):
+        Suite.read({"outcome": "counts", "data": data, "method": [{"name": "fisher"}]})
+
+
+@pytest.mark.parametrize("name", ["numbers", "survival"])
+def test_the_suites_of_other_outcomes_can_be_read(name):
+    suite = Suite.read(Path(__file__).parents[1] / "benchmarks" / "suites" / f"{name}.toml")
+    assert suite.outcome == name
+    assert {len(table.target) for table in suite.tables()} <= {60, 100, 150, 200}

@@ -19,6 +19,7 @@ from .filters import (
 )
 from .paths import RampPath, ramp_path
 from .registry import (
+    OUTCOMES,
     RECIPES,
     Recipe,
     configure,
@@ -33,6 +34,7 @@ from .registry import (
 )
 
 __all__ = [
+    "OUTCOMES",
     "RECIPES",
     "Recipe",
     "configure",
