@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from ..contracts import Array, IntArray, Score
+from ..contracts import Array, IntArray, Score, ScoreInfo
 from ..errors import InputError
 from ..outcomes import Target
 from ..outcomes.scores import METRICS
 
-__all__ = ["METRICS", "Pass", "Scores", "point_scores", "score_difference", "score_predictions"]
+__all__ = ["METRICS", "Pass", "Scores", "average_scores", "point_scores", "score_difference", "score_predictions"]
 
 Factors = tuple[float, float, float, float]
 SWAPS: Mapping[str, Factors] = {"auc": (1.0, 1.0, 0.0, 0.0)}  # differences of models that differ in one column
@@ -206,7 +206,19 @@ def score_predictions(
     (0.75, 1.0)
     """
     known = [target.scores(one_pass) for one_pass in passes]
-    rooms, metrics = target.rooms(_means(known)), target.metrics
+    return average_scores(target, known, target.metrics, target.rooms(_means(known)), level, errors, fixed)
+
+
+def average_scores(
+    target: Target,
+    known: Sequence[Mapping[str, Score]],
+    metrics: Mapping[str, ScoreInfo],
+    rooms: Mapping[str, float] | None = None,
+    level: float = 0.95,
+    errors: Mapping[str, float] | None = None,
+    fixed: bool = False,
+) -> Scores:
+    """Scores of passes, each with what every row adds to it, as in `score_predictions`; without `rooms` these are 0."""
     value, error, by_stratum = _means(known), {}, {}
     ends: dict[str, tuple[float, float]] = {}
     counts = target.unit_counts
@@ -215,7 +227,8 @@ def score_predictions(
         parts = _mean_variance(known, name, target)
         by_stratum[name] = _per_row(parts, target)
         factors = FIXED if fixed else metric.factors
-        spread = standard_errors(float(parts.sum()), rooms[name], counts, factors, float(metric.share))
+        room = 0.0 if rooms is None else rooms[name]
+        spread = standard_errors(float(parts.sum()), room, counts, factors, float(metric.share))
         if errors is not None and name in errors:
             spread = (max(spread[0], errors[name]), max(spread[1], errors[name]))
         error[name] = max(spread)

@@ -29,6 +29,7 @@ from ..contracts import (
 from ..data.cells import is_numeral
 from ..errors import InputError, cost_number, listing, many, shown_value, truth_value
 from .class_effects import confusion, describe_feature, draw_curves
+from .operating import OPERATING_METRICS, CutRule, benefit_of_all, move_mix, net_benefits, scores_at_mix
 from .recalibration import move_cut, recalibrate
 from .scores import (
     CLASS_METRICS,
@@ -72,7 +73,7 @@ class Classes:
         Weight of each class; "balanced" gives both sides of each binary problem the same total weight.
     negative_weight : float, default=1.0
         Factor on the cost of every sample on the negative side.
-    threshold : "auto", "balanced", "margin", float or (float, float), default="auto"
+    threshold : "auto", "balanced", "margin", a rule, float or (float, float), default="auto"
         Threshold of the decision value, as in `SVMSelector`.
     probability : bool, default=False
         Fit a sigmoid to the decision values of held-out rows.
@@ -146,9 +147,11 @@ class Classes:
         truth_value("selector", "probability", self.probability)
         self.cut_rule(2)
 
-    def cut_rule(self, classes: int) -> Threshold:
-        """Where the decision value is cut: a word, a number, or a pair of costs; "auto" is resolved."""
+    def cut_rule(self, classes: int) -> Threshold | CutRule:
+        """Where the decision value is cut: a word, a rule, a number, or a pair of costs; "auto" is resolved."""
         rule = self.threshold
+        if isinstance(rule, str) and (known := CutRule.read(rule)) is not None:
+            return known
         if isinstance(rule, str) and rule == "auto":
             costs = isinstance(self.class_weight, Mapping) or self.negative_weight != 1.0
             return "margin" if costs or classes > 2 else "balanced"
@@ -159,8 +162,9 @@ class Classes:
         number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and abs(rule) < 1e12
         if not (number or (isinstance(rule, str) and rule in ("balanced", "margin"))):
             raise InputError(
-                f'threshold is {shown_value(rule)}; it must be "auto", "balanced", "margin", a number below 1e12 in '
-                "size, or two positive costs (of a false positive, of a false negative)"
+                f'threshold is {shown_value(rule)}; it must be "auto", "balanced", "margin", a rule such as '
+                '"sensitivity:0.9", "specificity:0.9", "cost:5" or "capacity:0.1", a number below 1e12 in size, or two '
+                "positive costs (of a false positive, of a false negative)"
             )
         return rule
 
@@ -470,7 +474,7 @@ class ClassTarget(Target):
     def needs_held_out(self) -> bool:
         """Whether a threshold or a probability is made from values of held-out rows."""
         rule = self.outcome.cut_rule(len(self.classes))
-        return self.outcome.probability or rule == "balanced" or isinstance(rule, tuple)
+        return self.outcome.probability or rule == "balanced" or isinstance(rule, (tuple, CutRule))
 
     def threshold_of(self, value: Array, rows: IntArray, weight: Array) -> float:
         """Where values (rows,) of held-out rows are cut by the rule that is set."""
@@ -479,12 +483,15 @@ class ClassTarget(Target):
             return balanced_threshold(value, label, weight)
         if isinstance(rule, tuple):
             return cost_threshold(value, label, weight, *rule)
+        if isinstance(rule, CutRule):
+            return rule.cut(value, label, weight)
         return 0.0 if isinstance(rule, str) else float(rule)
 
     def decide(self, held: Array | None, rows: IntArray, weight: Array) -> ClassDecision:
         """The threshold and, where that is asked for, a sigmoid, by values (rows, k) of held-out rows."""
         rule = self.outcome.cut_rule(len(self.classes))
-        plain = ClassDecision(self.classes, self._code, 0.0 if isinstance(rule, (str, tuple)) else float(rule))
+        fixed = 0.0 if isinstance(rule, (str, tuple, CutRule)) else float(rule)
+        plain = ClassDecision(self.classes, self._code, fixed)
         if held is None:
             return plain
         cut, labels = self.threshold_of(held[:, 0], rows, weight), self.labels[:, rows]
@@ -573,6 +580,33 @@ class ClassTarget(Target):
     def rooms(self, values: Mapping[str, float]) -> dict[str, float]:
         """For each score 4 u (1 - u), u from 0 at chance to 1 at no error."""
         return rooms_of(values, self.codes, self._code)
+
+    # -- decisions ----------------------------------------------------------------------------------------------------
+
+    @property
+    def interest_share(self) -> float | None:
+        """The share of the class of interest, of two."""
+        return float(np.mean(self.codes == self._code)) if self.binary else None
+
+    @property
+    def operating_metrics(self) -> Mapping[str, ScoreInfo]:
+        """Of two classes sensitivity, specificity, what is called positive and the predictive values."""
+        return OPERATING_METRICS if self.binary else {}
+
+    def operating_scores(self, predictions: Predictions, share: float) -> dict[str, Score]:
+        """What the cut gives where the class of interest has this share."""
+        return scores_at_mix(predictions.predicted == self._code, self.codes == self._code, share)
+
+    def benefit_scores(self, predictions: Predictions, grid: Sequence[float], share: float) -> list[Score]:
+        """Net benefit by threshold probability where the class of interest has this share."""
+        assert predictions.probability is not None
+        positive = self.codes == self._code
+        moved = move_mix(predictions.probability, float(positive.mean()), share)
+        return net_benefits(moved, positive, grid, share)
+
+    def benefit_of_all(self, grid: Array, share: float) -> Array:
+        """The same of calling every row positive."""
+        return benefit_of_all(grid, share)
 
     # -- other cohorts ------------------------------------------------------------------------------------------------
 

@@ -421,8 +421,13 @@ def run_study(
     options.check()
     known, data = load_analyses(), data.in_canonical_order(options.random_state)
     data, options = _settle_outcome(data, options)
-    table = data.table(find_outcome(options.outcome, {"positive": options.positive}))
+    rule = options.cut_rule()
+    table = data.table(
+        find_outcome(options.outcome, {"positive": options.positive} | ({} if rule is None else {"threshold": rule}))
+    )
     target = table.target
+    if target.interest_share is None and (value := rule or options.share_elsewhere) is not None:
+        raise InputError(f"a cut or a share of a class was given ({value}), and the target does not hold two classes")
     if options.feature_costs is not None:
         column_costs(options.feature_costs, table.rows.schema.names)
     _check_folds(target, data, options.cv)

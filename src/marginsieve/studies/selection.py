@@ -218,6 +218,7 @@ def _settings(method: Method, recipe: Callable[..., FittedSelector], options: St
         "random_state": options.random_state,
     }
     settings |= {} if options.device == "cpu" else {"device": options.device}
+    settings |= {} if (rule := options.cut_rule()) is None else {"threshold": rule}
     size, parameters = options.n_features_to_select, inspect.signature(recipe).parameters
     if not method.baseline:
         budgeted = size is not None and "budget" in parameters
