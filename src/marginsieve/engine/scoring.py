@@ -29,6 +29,7 @@ SWAP_LEAST = 0.25  # of the variance of half an error in each stratum, where no 
 FEWEST = 10  # rows (or groups) of a stratum below which there is no interval
 FIXED: Factors = (1.0, 1.0, 0.0, 0.0)  # of one model on rows that it did not see
 OTHERS: Factors = (1.35, 1.35, 0.0, 0.0)  # scores whose intervals were not measured
+PREDICTED = ("predicted", "decision", "probability", "values")  # what is known of each row of a pass
 NO_ENDS = (float("nan"), float("nan"))
 Map = Callable[[float], float]
 # the scale on which an interval is symmetric, the way back, the slope, and between which values the slope is finite
@@ -56,6 +57,8 @@ class Pass:
         Fold in which each row was tested; None is one fold.
     unit : array of shape (m,) or None, default=None
         Standard deviation of the decision values of the row's model on rows that it did not see; None is 1.
+    values : array of shape (m, k) or None, default=None
+        Decision values, or probabilities, of each of more than two classes.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class Pass:
     probability: Array | None = None
     fold: IntArray | None = None
     unit: Array | None = None
+    values: Array | None = None
 
     def take(self, rows: IntArray) -> Pass:
         """Some of the rows, in this order."""
@@ -80,7 +84,7 @@ class Pass:
     def from_entries(cls, entries: Sequence[Mapping[str, Any]]) -> Pass:
         """Predictions of some splits as units left them, one after the other."""
         columns: dict[str, Any] = {}
-        for key in ("predicted", "decision", "probability"):
+        for key in PREDICTED:
             known = [entry.get(key) for entry in entries]
             columns[key] = None if any(value is None for value in known) else np.concatenate(known)  # type: ignore[arg-type]
         sizes = [len(entry["predicted"]) for entry in entries]

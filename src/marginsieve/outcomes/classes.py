@@ -33,6 +33,8 @@ from .operating import OPERATING_METRICS, CutRule, benefit_of_all, move_mix, net
 from .recalibration import move_cut, recalibrate
 from .scores import (
     CLASS_METRICS,
+    areas_by_class,
+    areas_by_pair,
     auc_variance,
     balanced_accuracy,
     balanced_threshold,
@@ -546,6 +548,8 @@ class ClassTarget(Target):
                 raise ValueError("the decision values are not all finite")
             if decision.sigmoid is not None:
                 out["probability"] = decision.probability(value)[:, self._code].tolist()
+        else:
+            out["values"] = value.tolist()
         return out
 
     def entry_of(self, estimator: Any, rows: Any) -> dict[str, Any]:
@@ -555,6 +559,11 @@ class ClassTarget(Target):
             out["decision"] = self._sign * _decision_of(estimator, rows)
             if hasattr(estimator, "predict_proba"):
                 out["probability"] = np.asarray(estimator.predict_proba(rows), dtype=float)[:, self._code]
+        elif len(known := getattr(estimator, "classes_", ())) == len(self.classes):
+            how = "decision_function" if hasattr(estimator, "decision_function") else "predict_proba"
+            value = np.asarray(getattr(estimator, how)(rows), dtype=float) if hasattr(estimator, how) else None
+            if value is not None and value.shape == (len(out["predicted"]), len(known)):  # not a value for each pair
+                out["values"] = value
         return out
 
     @property
@@ -580,6 +589,35 @@ class ClassTarget(Target):
     def rooms(self, values: Mapping[str, float]) -> dict[str, float]:
         """For each score 4 u (1 - u), u from 0 at chance to 1 at no error."""
         return rooms_of(values, self.codes, self._code)
+
+    # -- several classes ----------------------------------------------------------------------------------------------
+
+    def against_rest(self) -> dict[str, Target]:
+        """For each of more than two classes the same rows, of it or of the others."""
+        out: dict[str, Target] = {}
+        for code, label in enumerate([] if self.binary else self.classes):
+            names = np.array([f"not {label}", str(label)], dtype=object)
+            binary = replace(self, classes=names, codes=(self.codes == code).astype(np.intp))
+            out[str(label)] = binary.settle(replace(self.outcome, positive=names[1]))
+        return out
+
+    def scores_by_class(self, predictions: Predictions) -> dict[str, dict[str, Score]]:
+        """For each class what share of its rows is found, of those called so is right, and its AUC against the rest."""
+        fold = np.zeros(len(self), dtype=np.intp) if predictions.fold is None else predictions.fold
+        areas = {} if predictions.values is None else areas_by_class(predictions.values, self.codes, fold)
+        out = {}
+        for code, label in enumerate(self.classes):
+            side = self.codes == code
+            known = scores_at_mix(predictions.predicted == code, side, float(side.mean()))
+            known = {name: known[name] for name in ("sensitivity", "specificity", "ppv") if name in known}
+            out[str(label)] = known | ({"auc": Score(*areas[code])} if code in areas else {})
+        return out
+
+    def areas_by_pair(self, predictions: Predictions) -> dict[tuple[str, str], Score]:
+        """For each pair of classes the AUC of their rows."""
+        fold = np.zeros(len(self), dtype=np.intp) if predictions.fold is None else predictions.fold
+        known = {} if predictions.values is None else areas_by_pair(predictions.values, self.codes, fold)
+        return {(str(self.classes[a]), str(self.classes[b])): Score(*area) for (a, b), area in known.items()}
 
     # -- decisions ----------------------------------------------------------------------------------------------------
 

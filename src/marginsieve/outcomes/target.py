@@ -663,6 +663,20 @@ class Target(ABC):
         """For each score 4 u (1 - u), u from 0 at chance to 1 at no error: where training rows matter most."""
         return dict.fromkeys(values, 0.0)
 
+    # -- several classes ---------------------------------------------------------------------------------------
+
+    def against_rest(self) -> dict[str, Target]:
+        """For each of more than two classes the same rows, of it or of the others."""
+        return {}
+
+    def scores_by_class(self, predictions: Predictions) -> dict[str, dict[str, Score]]:
+        """Scores of each of them."""
+        raise NotImplementedError
+
+    def areas_by_pair(self, predictions: Predictions) -> dict[tuple[str, str], Score]:
+        """For each pair of them the AUC of their rows."""
+        raise NotImplementedError
+
     # -- decisions ---------------------------------------------------------------------------------------------
 
     @property

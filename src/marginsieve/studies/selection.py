@@ -33,7 +33,7 @@ from ..engine.units import (
     run_prepared,
     versions,
 )
-from ..engine.workers import Run
+from ..engine.workers import Run, workers
 from ..errors import InputError
 from ..estimators import SVMSelector
 from ..estimators.fitted_selector import FittedSelector
@@ -331,6 +331,14 @@ def run_method(
         for selector, (nested, scores) in zip(selectors[::-1], scored[::-1], strict=True)
     )
     return replace(short, longer=longer[0] if longer else None)
+
+
+def select_again(method: Method, table: UnitTable, options: StudyOptions) -> Selection:
+    """A method on another table: one pass over the folds of the first repeat, and the fit on all rows."""
+    options = replace(options, n_repeats=1, intervals="simple")
+    method, prepared = prepare_method(method, table, options)
+    with workers([table], options.n_jobs) as pool:
+        return run_method(method, prepared, table, options, pool, FoldRows())
 
 
 def _score_list(

@@ -16,13 +16,12 @@ import numpy as np
 from ...contracts import IntArray
 from ...engine.scoring import score_difference
 from ...engine.units import UnitTable
-from ...engine.workers import workers
 from ...errors import InputError, listing, many
 from ...estimators.fitted_selector import FittedSelector
 from ...report.numbers import format_score
 from ...validation.forecasting import record_promise
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
-from ..selection import FoldRows, Selection, plain_scores, prepare_method, run_method
+from ..selection import Selection, plain_scores, select_again
 
 
 @register_analysis
@@ -89,12 +88,10 @@ def run_without(run: StudyRun, rest: IntArray) -> Selection:
     rows = run.table.rows.columns(rest)
     table = UnitTable(run.table.name, rows, f"{run.table.fingerprint}, {rest.tolist()}")
     keep = [name for name in run.choice.options.keep if name in rows.schema.names]
-    options = replace(run.choice.options, n_repeats=1, keep=tuple(keep), n_jobs=run.options.n_jobs, intervals="simple")
+    options = replace(run.choice.options, keep=tuple(keep), n_jobs=run.options.n_jobs)
     method, _ = run.methods[0]
     settings = {**dict(method.settings), "keep": keep or None}
-    method, prepared = prepare_method(replace(method, settings=tuple(settings.items())), table, options)
-    with workers([table], options.n_jobs) as pool:
-        return run_method(method, prepared, table, options, pool, FoldRows())
+    return select_again(replace(method, settings=tuple(settings.items())), table, options)
 
 
 def find_blocks(blocks: Sequence[str] | Mapping[str, str], names: Sequence[str]) -> dict[str, IntArray]:
