@@ -197,6 +197,12 @@ class StudyOptions:
         "that mix too, and cost_ratio and capacity cut for it.",
         check=between_ends,
     )
+    baseline: Sequence[str] = option(
+        (),
+        "Columns that are known anyway, such as age,sex: what the list adds to them is tested, and they to it.",
+        check=check_names,
+        decides=False,  # of the folds nothing
+    )
     outcome: Any = option(
         "auto",
         "What the target is: classes, numbers, whose values are predicted, or survival: whether an event was seen, its "
@@ -426,7 +432,8 @@ class StudyOptions:
         for entry in fields(self):
             value, several = (
                 getattr(self, entry.name),
-                entry.name in ("ids", "keep", "drop", "include", "mute", "with_", "without", "next_cohort", "blocks"),
+                entry.name
+                in ("ids", "keep", "drop", "baseline", "include", "mute", "with_", "without", "next_cohort", "blocks"),
             )
             if isinstance(value, list) or (several and isinstance(value, str)):
                 object.__setattr__(self, entry.name, (value,) if isinstance(value, str) else tuple(value))
@@ -458,6 +465,11 @@ class StudyOptions:
     def share_elsewhere(self) -> float | None:
         """The share of the class of interest where the model is to be used."""
         return self.prevalence
+
+    @property
+    def features_in_any_case(self) -> tuple[str, ...]:
+        """Columns that are features whatever they look like."""
+        return (*self.include, *self.baseline)
 
     def cohort_sizes(self) -> list[tuple[int, ...]]:
         """Rows of the cohorts for which the score is forecast."""

@@ -398,7 +398,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     ['g03', 'g07']
     """
     named = ("groups", "site", "ids", "keep", "include", "drop", "outcome", "time")
-    columns = {name: getattr(options, name) for name in named}
+    columns = {name: getattr(options, name) for name in named} | {"include": options.features_in_any_case}
     with follow_umask(bool(options.follow_umask)):
         return run_study(from_arrays(X, y, **columns), options)
 
