@@ -18,7 +18,6 @@ from ..engine.workers import Run, run_in_thread, workers
 from ..errors import InputError, SolverError
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.persistence import NAME
-from ..fitting.settings import find_outcome
 from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Survival, Target
 from ..report import charts
@@ -35,7 +34,7 @@ from .measuring import Planner
 from .options import StudyOptions, from_options
 from .pacing import CUT_BY_CLOCK, StudyWork, TimeLimit
 from .planning import FOLDS, choose, follow_plan, format_duration, wall_seconds
-from .selection import FoldRows, Selection, outer_units, run_method
+from .selection import FoldRows, Selection, outcome_by_options, outer_units, run_method
 from .study_data import StudyData, column_costs, from_arrays
 from .summary import summarize
 from .target_column import find_positive
@@ -421,12 +420,9 @@ def run_study(
     options.check()
     known, data = load_analyses(), data.in_canonical_order(options.random_state)
     data, options = _settle_outcome(data, options)
-    rule = options.cut_rule()
-    table = data.table(
-        find_outcome(options.outcome, {"positive": options.positive} | ({} if rule is None else {"threshold": rule}))
-    )
+    table = data.table(outcome_by_options(options))
     target = table.target
-    if target.interest_share is None and (value := rule or options.share_elsewhere) is not None:
+    if target.interest_share is None and (value := options.cut_rule() or options.share_elsewhere) is not None:
         raise InputError(f"a cut or a share of a class was given ({value}), and the target does not hold two classes")
     if options.feature_costs is not None:
         column_costs(options.feature_costs, table.rows.schema.names)

@@ -125,10 +125,8 @@ def select_against_rest(run: StudyRun, target: Target) -> Selection:
     """The main method where one class is told from all others."""
     rows = replace(run.table.rows, target=target)
     table = UnitTable(run.table.name, rows, f"{run.table.fingerprint}, {target.identity[0]}")
-    options = replace(run.choice.options, n_jobs=run.options.n_jobs, **target.fixed_settings)
-    method = run.methods[0][0]
-    settings = {**dict(method.settings), **target.fixed_settings}
-    return select_again(replace(method, settings=tuple(settings.items())), table, options)
+    options = replace(run.choice.options, n_repeats=1, n_jobs=run.options.n_jobs, **target.fixed_settings)
+    return select_again(run.choice.methods[0], table, options)
 
 
 def describe_list(selection: Selection) -> dict[str, Any]:

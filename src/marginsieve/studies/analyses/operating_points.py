@@ -16,10 +16,10 @@ from ..selection import plain_scores
 GRID = np.arange(1, 100) / 100  # threshold probabilities
 THOUSAND = 1000
 RULES = {
-    "sensitivity": "a sensitivity of {value:g}",
-    "specificity": "a specificity of {value:g}",
-    "cost_ratio": "the lowest cost, a missed one costing as much as {value:g} false alarms",
-    "capacity": "at most {value:.3g} of the rows called so",
+    "sensitivity": "for a sensitivity of {value:g}",
+    "specificity": "for a specificity of {value:g}",
+    "cost_ratio": "for the lowest cost, a missed one costing as much as {value:g} false alarms",
+    "capacity": "so that at most {value:.3g} of the rows are called so",
 }
 
 
@@ -46,7 +46,7 @@ class Decisions:
         return {
             "rule": rule,
             "asked": level,
-            "words": "halfway between the classes" if rule is None else f"for {RULES[rule].format(value=level)}",
+            "words": "halfway between the classes" if rule is None else RULES[rule].format(value=level),
             "mixes": [describe_mix(nested, share) for share in ((own,) if other is None else (own, other))],
             "net_benefit": describe_benefit(nested, own if other is None else other),
         }
