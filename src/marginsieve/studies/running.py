@@ -397,7 +397,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     ['g03', 'g07']
     """
     named = ("groups", "site", "ids", "keep", "include", "drop", "outcome", "time")
-    columns = {name: getattr(options, name) for name in named}
+    columns = {name: getattr(options, name) for name in named} | {"include": options.features_in_any_case}
     with follow_umask(bool(options.follow_umask)):
         return run_study(from_arrays(X, y, **columns), options)
 
@@ -422,6 +422,8 @@ def run_study(
     data, options = _settle_outcome(data, options)
     table = data.table(outcome_by_options(options))
     target = table.target
+    if target.interest_share is None and (value := options.cut_rule() or options.share_elsewhere) is not None:
+        raise InputError(f"a cut or a share of a class was given ({value}), and the target does not hold two classes")
     if options.feature_costs is not None:
         column_costs(options.feature_costs, table.rows.schema.names)
     _check_folds(target, data, options.cv)

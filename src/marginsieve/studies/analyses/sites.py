@@ -17,7 +17,7 @@ import numpy as np
 from ...contracts import Array, BoolArray, IntArray, is_sparse
 from ...data.moments import ColumnMoments
 from ...engine.nested import Fold
-from ...engine.scoring import Pass, score_predictions
+from ...engine.scoring import PREDICTED, Pass, score_predictions
 from ...engine.units import Split
 from ...engine.workers import workers
 from ...errors import InputError, listing, many
@@ -174,9 +174,7 @@ def score_folds(target: Target, folds: Sequence[Fold]) -> dict[str, Any]:
     part = target.take(rows)
     if not part.complete:
         return {}
-    entries = [
-        {name: getattr(fold, name) for name in ("predicted", "decision", "probability", "unit")} for fold in folds
-    ]
+    entries = [{name: getattr(fold, name) for name in (*PREDICTED, "unit")} for fold in folds]
     scores = plain_scores(score_predictions(part, [Pass.from_entries(entries)]))
     if not any(target.take(fold.test).complete for fold in folds):  # no pair within a site
         scores = {name: score for name, score in scores.items() if name not in ("auc", "pr_auc")}
@@ -307,8 +305,5 @@ def _corrected_fold(run: StudyRun, rows: Rows, site: IntArray, train: IntArray, 
     prepared = run.main_method
     fitted = prepared.selector.fit_rows(corrected.take(train), plan=prepared.plan)
     entry = rows.target.entry(fitted.decision, fitted.model.decision(Z[test]))
-    arrays = {
-        name: None if entry.get(name) is None else np.asarray(entry[name])
-        for name in ("predicted", "decision", "probability")
-    }
+    arrays = {name: None if entry.get(name) is None else np.asarray(entry[name]) for name in PREDICTED}
     return Fold("0.0", test, support=None, seconds=0.0, notes=(), unit=fitted.unit, **arrays)
