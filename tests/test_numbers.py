@@ -35,7 +35,7 @@ from marginsieve.solvers.ridge import SHARES, factor_ridge
 from marginsieve.solvers.ridge import kernel_ridge as solve_ridge
 from marginsieve.studies.aggregate import without_rows
 from marginsieve.studies.analyses.substitutes import predict_on
-from marginsieve.studies.analyses.unexplained_rows import scale_errors
+from marginsieve.studies.analyses.unexplained_rows import UnexplainedRows, is_skewed, scale_errors
 
 RECIPES = tuple(name for name, recipe in recipes.RECIPES.items() if "numbers" in recipe.outcomes)
 
@@ -613,6 +613,30 @@ def test_numbers_may_be_classes_if_somebody_says_so():
     assert marginsieve.study(X, codes, methods="fisher", cv=3, n_repeats=1).result["main_score"] == "balanced_accuracy"
     with pytest.raises(InputError, match="amounts rather than classes"):
         marginsieve.study(X, np.arange(60), outcome="classes")
+
+
+def test_numbers_over_orders_of_magnitude_are_noticed():
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=500)
+    assert is_skewed(np.exp(1.5 * normal))
+    assert not is_skewed(normal)  # below 0
+    assert not is_skewed(normal - normal.min() + 1.0)
+    assert not is_skewed(np.exp(0.1 * normal))
+    doubt = UnexplainedRows().doubt(
+        {"analyses": {"unexplained": {"skewed": True}}, "table": {"numbers": {"mean": 9.0, "median": 1.0}}}
+    )
+    assert doubt.code == "MS125"
+
+
+def test_methods_are_described_for_the_outcome(studied):
+    """No word of what only classes have."""
+    result, page = studied[2].result, studied[2].html()
+    main, every = result["methods"][0], result["methods"][-1]
+    assert main["does"] == recipes.entry(main["name"]).does_for["numbers"]
+    assert every["does"] == "All features with the same kind of machine."
+    assert "threshold" not in result["methods_text"]
+    assert "stratified" not in result["methods_text"] + result["protocol"]["outer"]
+    assert "threshold" not in re.sub(r"<[^>]+>", " ", page[page.index("<body") : page.index("BibTeX")])
 
 
 def test_scaled_errors_are_robust():

@@ -50,6 +50,8 @@ class Recipe:
         Whether the cost was measured.
     default_for : mapping of str to int, default={}
         Shapes of tables for which a study runs the recipe by default, with its position.
+    does_for : mapping of str to str, default={}
+        For outcomes of which that is not the first sentence of the docstring: what it does.
 
     Attributes
     ----------
@@ -77,6 +79,7 @@ class Recipe:
     cost: tuple[float, float, float] = OTHERS
     measured: bool = False
     default_for: Mapping[str, int] = field(default_factory=dict)
+    does_for: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -168,6 +171,7 @@ def register(
     outcomes: str = "classes",
     cost: tuple[float, float, float] | None = None,
     default_for: Mapping[str, int] | None = None,
+    does_for: Mapping[str, str] | None = None,
     bibtex: str = "",
 ) -> Callable[[Function], Function]:
     """Register a function that returns a configured `SVMSelector` or `Blend` as a method.
@@ -187,6 +191,8 @@ def register(
         that was not measured.
     default_for : mapping of str to int, or None, default=None
         Shapes of tables (`SHAPES`) for which a study runs the recipe by default, with its position.
+    does_for : mapping of str to str, or None, default=None
+        What it does with an outcome, in a sentence, where that is not the first one of the docstring.
     bibtex : str, default=""
         BibTeX entries that `references.bib` does not have.
 
@@ -219,7 +225,7 @@ def register(
     def add(function: Function) -> Function:
         name = describe_like(SharedParameters)(function).__name__
         sets = frozenset(takes.split()), frozenset(outcomes.split())
-        known = OTHERS if cost is None else cost, cost is not None, default_for or {}
+        known = OTHERS if cost is None else cost, cost is not None, default_for or {}, does_for or {}
         RECIPES[name] = Recipe(name, function, citation, family, *(*sets, *known))
         return function
 
