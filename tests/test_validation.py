@@ -411,6 +411,8 @@ def test_cohorts_that_cannot_be_scored_say_so(study, cohorts):
     entry = study.validate(new.X[alone], new.y[alone]).result["cohorts"][0]
     assert entry["lines"]["as_is"]["scores"] == {}
     assert any("no row of 'control'" in note for note in entry["notes"])
+    assert any(text.startswith("Aligned, which cannot be scored either, used") for text in entry["sentences"])
+    assert not any(": ." in text for text in entry["sentences"])
     some = new.y.where(np.arange(len(new.y)) % 3 > 0)
     entry = study.validate(new.X, some).result["cohorts"][0]
     assert (entry["rows"], entry["labelled"]) == (90, 60)

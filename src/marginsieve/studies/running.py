@@ -424,6 +424,7 @@ def run_study(
     target = table.target
     if target.interest_share is None and (value := options.cut_rule() or options.share_elsewhere) is not None:
         raise InputError(f"a cut or a share of a class was given ({value}), and the target does not hold two classes")
+    data.find_rows([int(row) for row in options.explain_rows])
     if options.feature_costs is not None:
         column_costs(options.feature_costs, table.rows.schema.names)
     _check_folds(target, data, options.cv)

@@ -90,6 +90,14 @@ class StudyData:
         rows = Rows(schema, schema.table(self.X), target, numbers=self.numbers, total=len(self.X))
         return UnitTable("table", rows, fingerprint(self.X, target))
 
+    def find_rows(self, rows: Sequence[int]) -> IntArray:
+        """The places of rows by their numbers in the user's table, from 1."""
+        numbers = np.arange(len(self.X)) if self.numbers is None else self.numbers
+        place = {int(number) + 1: k for k, number in enumerate(numbers)}
+        if absent := [row for row in rows if row not in place]:
+            raise InputError(f"explain_rows names row {absent[0]}, which is not among the {len(place)} that are used")
+        return np.array([place[row] for row in rows], dtype=np.intp)
+
     def in_canonical_order(self, random_state: int) -> StudyData:
         """The same rows and columns in an order that does not depend on the table's: what is drawn is drawn from it.
 

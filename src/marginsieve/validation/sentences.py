@@ -149,9 +149,10 @@ def _describe_alignment(result: Mapping[str, Any], entry: Mapping[str, Any]) -> 
         return f"No aligned scores: {entry['not_aligned']}."
     names = [name for name in result["listed_scores"] if name in line["scores"]]
     scores = ", ".join(_score(result, line["scores"], name) for name in names)
+    used = f"Aligned: {scores}. This used" if names else "Aligned, which cannot be scored either, used"
     return (
-        f"Aligned: {scores}. This used the cohort's own rows, but no outcome of them: {line['marks'][-1]}. It is the "
-        "score of a model that is given a whole cohort at once; another cohort moves the columns otherwise."
+        f"{used} the cohort's own rows, but no outcome of them: {line['marks'][-1]}. That takes a whole cohort at "
+        "once, and another cohort moves the columns otherwise."
     )
 
 
@@ -182,8 +183,9 @@ def _far(entry: Mapping[str, Any]) -> str:
 def _describe_offer(result: Mapping[str, Any], offered: Mapping[str, Any]) -> str:
     if offered["why_not"]:
         return f"Not offered, {offered['name']}: {offered['why_not']}."
-    pairs = []
-    for name in ("brier", "calibration_slope", "balanced_accuracy"):
+    pairs, is_cut = [], offered["name"].endswith("cut")  # which leaves probabilities as they are
+    named = ("sensitivity", "specificity") if is_cut else ("brier", "calibration_slope")
+    for name in (*named, "balanced_accuracy"):
         if name in offered["scores"] and name in offered["apparent"]:
             honest, apparent = (format_score(_with_gaps(offered[key][name]), 3)[0] for key in ("scores", "apparent"))
             pairs.append(f"{result['short_names'][name]} {honest} out of fold (apparent {apparent})")
