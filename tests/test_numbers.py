@@ -37,7 +37,7 @@ from marginsieve.studies.aggregate import without_rows
 from marginsieve.studies.analyses.substitutes import predict_on
 from marginsieve.studies.analyses.unexplained_rows import UnexplainedRows, is_skewed, scale_errors
 
-RECIPES = tuple(name for name, recipe in recipes.RECIPES.items() if "numbers" in recipe.outcomes)
+RECIPES = recipes.names("numbers")
 
 
 def linear_table(m=80, n=30, noise=1.0, seed=0):
@@ -713,3 +713,19 @@ def test_the_suites_of_other_outcomes_can_be_read(name):
     suite = Suite.read(Path(__file__).parents[1] / "benchmarks" / "suites" / f"{name}.toml")
     assert suite.outcome == name
     assert {len(table.target) for table in suite.tables()} <= {60, 100, 150, 200}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"positive": 1.0}, "positive is 1.0, and the outcome is numbers: it is for classes"),
+        ({"sensitivity": 0.9}, "sensitivity is 0.9"),
+        ({"next_cohort": ("30+50",)}, "next_cohort is"),
+        ({"horizon": 3.0}, "horizon is 3.0"),
+        ({"methods": "l1-cssvm"}, "the method 'l1-cssvm' takes classes, and the outcome is numbers"),
+    ],
+)
+def test_what_is_about_other_outcomes_is_refused_by_name(options, message):
+    X, y = linear_table(40, 6)
+    with pytest.raises(InputError, match=re.escape(message)):
+        marginsieve.study(X, y, outcome="numbers", **{**QUICK, **options})

@@ -254,7 +254,7 @@ def refuse_outcome(recipe: Recipe, outcome: str) -> None:
     >>> recipes.refuse_outcome(recipes.entry("lasso"), "numbers")  # nothing to refuse
     """
     if outcome in OUTCOMES and outcome not in recipe.outcomes:
-        others = [other.title for other in RECIPES.values() if outcome in other.outcomes]
+        others = [RECIPES[name].title for name in names(outcome)]
         raise InputError(
             f"the method {recipe.title!r} takes {' and '.join(sorted(recipe.outcomes))}, and the outcome is {outcome}: "
             f"the methods for it are {listing(others, most=50)}"
@@ -287,8 +287,13 @@ def configure(recipe: Callable[..., FittedSelector], settings: Mapping[str, Any]
     return selector
 
 
-def names() -> list[str]:
-    """The names of all recipes.
+def names(outcome: str | None = None) -> list[str]:
+    """The names of all recipes, or of those that take an outcome.
+
+    Parameters
+    ----------
+    outcome : "classes", "numbers", "survival" or None, default=None
+        The outcome; None is any.
 
     Returns
     -------
@@ -298,10 +303,10 @@ def names() -> list[str]:
     Examples
     --------
     >>> from marginsieve import recipes
-    >>> "svm_rfe" in recipes.names()
-    True
+    >>> "svm_rfe" in recipes.names(), "lasso" in recipes.names("classes")
+    (True, False)
     """
-    return list(RECIPES)
+    return [name for name, recipe in RECIPES.items() if outcome is None or outcome in recipe.outcomes]
 
 
 def entry(name: str) -> Recipe:
