@@ -277,7 +277,9 @@ def bench(
     fresh: Annotated[bool, Option("--fresh", help="Delete what the folder holds and start over.")] = False,
     load: Annotated[str | None, Option(help="A Python module that registers tables and protocols by name.")] = None,
     verify: Annotated[bool, Option("--verify", help="Run nothing: look at the checksum of every stored unit.")] = False,
-    metric: Annotated[str, Option(help="The metric to show.")] = "balanced_accuracy",
+    metric: Annotated[
+        str | None, Option(help="The metric to show; balanced_accuracy, r2 or c by default, as the suite's outcome is.")
+    ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON and nothing else.")] = False,
     follow_umask: FollowUmask = False,  # noqa: ARG001
 ) -> None:
@@ -296,6 +298,7 @@ def bench(
     with show_progress(SELDOM) as progress:
         watch = partial(_show_units, progress, chosen_suite.name)
         study = run_suite(chosen_suite, out, n_jobs=n_jobs, cluster=cluster, progress=watch)
+    metric = study.main_metric() if metric is None else metric
     scores, failures = study.scores(metric), study.failures()
     if as_json:
         sys.stdout.write(scores.to_json(orient="records", indent=2) + "\n")

@@ -19,6 +19,7 @@ from .registry import outcome_named, register
 @register(
     "maldonado2018",
     family="filter",
+    outcomes="classes numbers survival",
     takes="numbers sparse",
     cost=(0.2, 0.7, 1.3),
     default_for={"outcome numbers": 3, "outcome survival": 4, "outcome survival, mixed": 2},
@@ -153,6 +154,7 @@ def stable_fisher(
 @register(
     "moayedikia2017",
     family="filter",
+    outcomes="classes numbers",
     takes="numbers categories missing sparse",
     cost=(0.2, 0.7, 1.0),
     default_for={"outcome numbers, mixed": 3},
@@ -268,6 +270,7 @@ def d_hell(
 @register(
     "kononenko1994",
     family="filter",
+    outcomes="classes numbers",
     takes="numbers categories missing sparse",
     cost=(0.2, 5.0, 2.4),
     default_for={"mixed": 2, "mixed, rare class": 3},

@@ -79,7 +79,7 @@ def _over(result: dict[str, Any]) -> dict[str, Any]:
         if known["next_low"] is not None:
             rows.append(svg.IntervalRow("a further cohort", None, known["next_low"], known["next_high"], "all"))
         title = f"{result['metrics'][name]}, {LINES[line][0]}"
-        forests.append((title, svg.interval_rows(title, rows, result["short_names"][name]), known["text"]))
+        forests.append((svg.interval_rows(title, rows, result["short_names"][name]), known["text"]))
     return {"forests": forests}
 
 
