@@ -18,9 +18,11 @@ from ...contracts import Array
 from ...errors import listing, many
 from ...outcomes import SurvivalTarget
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
+from ..checks import NOTE, Finding
 
 LEVEL = 0.05  # chance that a table with normal errors has any such row
 LISTED = 200
+SKEW = 2.0  # that of exponential times
 
 
 @register_analysis
@@ -67,6 +69,7 @@ class UnexplainedRows:
             "outcome": target.outcome_name,
             "named_by": "id" if "id" in frame else "row",
             "rows": far[:LISTED],
+            "skewed": target.outcome_name == "numbers" and is_skewed(np.asarray(target.observed)),
         }
         return AnalysisResult(values, tables={"unexplained.csv": frame}, details=frame)
 
@@ -89,6 +92,17 @@ class UnexplainedRows:
         )
         return f"The model cannot explain {many(known['count'], 'row')} ({which}): {why}."
 
+    def doubt(self, result: dict[str, Any]) -> Finding | None:
+        """That few large numbers decide."""
+        if not result["analyses"][self.name]["skewed"]:
+            return None
+        known = result["table"]["numbers"]
+        text = (
+            f"the target is above 0 and skewed (mean {known['mean']:.4g}, median {known['median']:.4g}): the largest "
+            "numbers decide the scores, and the rows that cannot be explained; its logarithm may be the better target"
+        )
+        return Finding("skewed", NOTE, text)
+
 
 def judge_times(target: SurvivalTarget, risks: Array) -> tuple[Array, Array]:
     """(m,), (m,): deviance residuals of rows by their out-of-fold risks (repeats, m), above 0 where the event came
@@ -107,6 +121,14 @@ def judge_times(target: SurvivalTarget, risks: Array) -> tuple[Array, Array]:
     residual = np.sign(left) * np.sqrt(np.maximum(size, 0.0))
     early = np.where(target.event, -np.expm1(-hazard), 1.0)
     return residual, np.minimum(2.0 * np.minimum(early, np.exp(-hazard)), 1.0)
+
+
+def is_skewed(values: Array) -> bool:
+    """Whether numbers above 0 are so far from symmetric that their logarithms are less than half as far."""
+    if values.min() <= 0:
+        return False
+    skew = float(stats.skew(values))
+    return skew > SKEW and abs(float(stats.skew(np.log(values)))) < 0.5 * skew
 
 
 def scale_errors(errors: Array) -> Array:
