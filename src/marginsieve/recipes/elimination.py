@@ -24,6 +24,10 @@ from .registry import outcome_named, register
     takes="numbers sparse",
     cost=(0.2, 0.8, 1.8),
     default_for={"numbers": 2, "outcome numbers": 2, "outcome survival": 3},
+    does_for={
+        "numbers": "Recursive elimination by the margin change of kernel ridge regression, which also predicts.",
+        "survival": "Recursive elimination by ridge regression on martingale residuals; proportional hazards predict.",
+    },
 )
 def svm_rfe(
     kernel: KernelLike = "linear", C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any
@@ -75,6 +79,11 @@ def svm_rfe(
         "outcome numbers, mixed": 2,
         "outcome survival": 1,
         "outcome survival, mixed": 1,
+    },
+    does_for={
+        "numbers": "Recursive elimination by kernel ridge regression on the clinical kernel, which also predicts.",
+        "survival": "Eliminations by ridge regression on martingale residuals on the clinical kernel, merged by turns; "
+        "proportional hazards predict.",
     },
 )
 def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SVMSelector:
@@ -300,6 +309,12 @@ COSTS = (1.0, 10.0, 100.0)  # C of the non-linear probe, chosen by inner folds
         "outcome numbers, mixed": 1,
         "outcome survival": 2,
     },
+    does_for={
+        "numbers": "Eliminations by kernel ridge regression on the linear and on the clinical kernel, weighted so that "
+        "their mean has the smallest squared error.",
+        "survival": "Eliminations by ridge regression on martingale residuals on the linear and on the clinical "
+        "kernel; proportional hazards predict in each, averaged.",
+    },
 )
 def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any) -> Blend:
     """A linear machine on the best columns by the Fisher score, and elimination on the clinical kernel, averaged.
@@ -353,6 +368,7 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     takes="numbers",
     cost=(0.8, 10.0, 10.0),
     default_for={"numbers": 4},
+    does_for={"numbers": "The best features by RReliefF, then kernel ridge regression on the Gaussian kernel."},
 )
 def interactions(
     n_neighbors: int = 10, C: float | tuple[float, ...] = COSTS, standardize: bool = True, **settings: Any

@@ -103,6 +103,13 @@ check_names = must_be(
 )
 
 
+def check_rows(name: str, value: Any) -> None:
+    """Refuse numbers of rows that are none."""
+    for row in value if isinstance(value, Sequence) else [value]:
+        if not str(row).isdecimal() or int(row) < 1:
+            raise InputError(f"study: {name} is {shown_value(row)}; it must be numbers of rows, 1 or more")
+
+
 def read_names(text: str) -> tuple[str, ...]:
     """Names between commas; one that holds a comma itself stands in double quotes."""
     return tuple(name.strip() for name in next(csv.reader([text], skipinitialspace=True), []) if name.strip())
@@ -203,6 +210,13 @@ class StudyOptions:
         "Columns that are known anyway, such as age,sex: what the list adds to them is tested, and they to it.",
         check=check_names,
         decides=False,  # of the folds nothing
+    )
+    explain_rows: Sequence[Any] = option(
+        (),
+        "Numbers of rows (1 is the first) for which the page says what each feature adds to their score.",
+        kind="sequence of int",
+        check=check_rows,
+        decides=False,
     )
     outcome: Any = option(
         "auto",
@@ -435,7 +449,19 @@ class StudyOptions:
             value, several = (
                 getattr(self, entry.name),
                 entry.name
-                in ("ids", "keep", "drop", "baseline", "include", "mute", "with_", "without", "next_cohort", "blocks"),
+                in (
+                    "ids",
+                    "keep",
+                    "drop",
+                    "baseline",
+                    "explain_rows",
+                    "include",
+                    "mute",
+                    "with_",
+                    "without",
+                    "next_cohort",
+                    "blocks",
+                ),
             )
             if isinstance(value, list) or (several and isinstance(value, str)):
                 object.__setattr__(self, entry.name, (value,) if isinstance(value, str) else tuple(value))

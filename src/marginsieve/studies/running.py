@@ -15,11 +15,11 @@ from ..batches.arrays import has_cuda
 from ..data.file_access import follow_umask
 from ..engine.units import OutOfTime, limit_seconds
 from ..engine.workers import Run, run_in_thread, workers
-from ..errors import InputError, SolverError
+from ..errors import InputError, SolverError, shown_value
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.persistence import NAME
 from ..fitting.view_averaging import works_in_batches
-from ..outcomes import Survival, Target
+from ..outcomes import Numbers, Survival, Target
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from ..validation import Validation, validate
@@ -424,6 +424,7 @@ def run_study(
     target = table.target
     if target.interest_share is None and (value := options.cut_rule() or options.share_elsewhere) is not None:
         raise InputError(f"a cut or a share of a class was given ({value}), and the target does not hold two classes")
+    data.find_rows([int(row) for row in options.explain_rows])
     if options.feature_costs is not None:
         column_costs(options.feature_costs, table.rows.schema.names)
     _check_folds(target, data, options.cv)
@@ -494,6 +495,10 @@ def _settle_outcome(data: StudyData, options: StudyOptions) -> tuple[StudyData, 
         outcome = Survival(probability=True, horizon=options.horizon)
     elif options.horizon is not None:
         raise InputError(f"horizon is {options.horizon!r}, and the outcome is {outcome}: it is for survival")
+    for name in ("positive", "sensitivity", "specificity", "next_cohort"):
+        if data.outcome in (Numbers.name, Survival.name) and getattr(options, name):
+            value = getattr(options, name)
+            raise InputError(f"{name} is {shown_value(value)}, and the outcome is {data.outcome}: it is for classes")
     options = replace(options, outcome=outcome)
     if options.positive is None and outcome == "classes":
         label, notes = find_positive(data.y, data.target)

@@ -336,7 +336,7 @@ def _drift(model: FittedSelector, rows: NewRows) -> dict[str, Any]:
     return {
         "gate": gate,
         "limit": GATE,
-        "meaning": meaning_of_gate(gate, GATE),
+        "meaning": meaning_of_gate(gate, GATE, hasattr(model, "classes_")),
         "columns": order.drop(columns="size").head(LISTED).to_dict("records"),
         "n_columns": len(frame),
         "new_levels": frame.loc[frame["new_levels"] > 0, "name"].tolist(),
