@@ -74,6 +74,7 @@ def _page(result: dict[str, Any]) -> str:
         "pr_chart": _two_lines(result, "precision_recall", "recall", "precision"),
         "calibration_chart": calibration_chart(result["curves"]["main"]),
         "benefit_chart": _benefit_chart(result),
+        "learning_chart": _learning_chart(result),
         "agreement_chart": _agreement_chart(result),
         "survival_chart": _survival_chart(result),
         "floor": _floor(result),
@@ -263,6 +264,23 @@ def _benefit_chart(result: dict[str, Any]) -> Markup | None:
     """Net benefit of the main method with its intervals."""
     curve = (result["analyses"].get("decision") or {}).get("net_benefit")
     return None if curve is None else decision_chart([(result["methods"][0]["title"], "s0", curve)])
+
+
+def _learning_chart(result: dict[str, Any]) -> Markup | None:
+    """The score by the rows that are trained on, and the range at twice as many."""
+    if (known := result["analyses"].get("learning-curve")) is None:
+        return None
+    sizes, twice = known["sizes"], known["twice"]
+    ends = [_end(each, side) for each in (*sizes, twice) for side in ("low", "high")]
+    reach, name = (min(ends), max(ends)), result["metrics"][known["score"]]
+    span = (sizes[0]["rows"] / 1.2, twice["rows"] * 1.2)
+    chart = svg.Chart("Score against training rows", span, reach, "training rows", name, True, width=420)
+    chart.line([each["rows"] for each in sizes], [each["value"] for each in sizes], "s0")
+    for each, style in (*((each, "s0") for each in sizes), (twice, "all")):
+        value, text = format_score(each, 3)
+        chart.interval(each["rows"], _end(each, "low"), _end(each, "high"), style)
+        chart.mark(each["rows"], each["value"], style, "circle", f"{each['rows']:,} rows: {value} ({text})")
+    return chart.svg()
 
 
 def decision_chart(curves: list[tuple[str, str, dict[str, Any]]]) -> Markup | None:

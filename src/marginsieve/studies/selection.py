@@ -281,6 +281,15 @@ def units_of(
     return tasks
 
 
+def run_splits(
+    method: Method, prepared: PreparedMethod, table: UnitTable, options: StudyOptions, splits: Sequence[Split]
+) -> list[Fold]:
+    """A method on splits of the table: what it gives for each, in their order."""
+    with workers([table], options.n_jobs) as pool:
+        rows = {row["split"]: row for row in pool(units_of(method, prepared, table, options, splits))}
+    return [Fold.from_row(rows[split.name]) for split in splits]
+
+
 @dataclass
 class FoldRows:
     """Rows of finished folds: those of this study, and those that an earlier run left in the folder."""

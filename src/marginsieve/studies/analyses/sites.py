@@ -19,14 +19,13 @@ from ...data.moments import ColumnMoments
 from ...engine.nested import Fold
 from ...engine.scoring import PREDICTED, Pass, score_predictions
 from ...engine.units import Split
-from ...engine.workers import workers
 from ...errors import InputError, listing, many
 from ...fitting.rows import Rows
 from ...fitting.site_tests import LEVEL, judge_sites
 from ...outcomes import Target
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
 from ..checks import ALARM, Finding
-from ..selection import plain_scores, units_of
+from ..selection import plain_scores, run_splits
 
 PSEUDO = 2  # draws of pseudo-sites that are left out of the main method
 MOST_SECONDS = 300.0
@@ -160,10 +159,7 @@ def leave_out(run: StudyRun, site: IntArray, label: str) -> list[Fold]:
     """The main method's predictions of each site by a fit without it."""
     options = replace(run.choice.options, n_jobs=run.options.n_jobs)
     splits = split_sites(run.table.target, site, label, options.random_state)
-    tasks = units_of(*run.methods[0], run.table, options, splits)
-    with workers([run.table], options.n_jobs) as pool:
-        rows = {row["split"]: row for row in pool(tasks)}
-    return [Fold.from_row(rows[split.name]) for split in splits]
+    return run_splits(*run.methods[0], run.table, options, splits)
 
 
 def score_folds(target: Target, folds: Sequence[Fold]) -> dict[str, Any]:
