@@ -150,8 +150,8 @@ def _describe_alignment(result: Mapping[str, Any], entry: Mapping[str, Any]) -> 
     scores = ", ".join(_score(result, line["scores"], name) for name in names)
     used = f"Aligned: {scores}. This used" if names else "Aligned, which cannot be scored either, used"
     return (
-        f"{used} the cohort's own rows, but no outcome of them: {line['marks'][-1]}. That takes a whole cohort at once, "
-        "and another cohort moves the columns otherwise."
+        f"{used} the cohort's own rows, but no outcome of them: {line['marks'][-1]}. That takes a whole cohort at "
+        "once, and another cohort moves the columns otherwise."
     )
 
 
