@@ -240,7 +240,10 @@ def average_scores(
         if errors is not None and name in errors:
             spread = (max(spread[0], errors[name]), max(spread[1], errors[name]))
         error[name] = max(spread)
-        ends[name] = NO_ENDS if count < FEWEST else interval_ends(metric.scale, value[name], spread, count, level)
+        few = count < FEWEST
+        if not fixed and metric.fewest_errors:  # what another model has cannot be told where this is near 0
+            few = few or value[name] < metric.fewest_errors * np.sqrt(parts.sum())
+        ends[name] = NO_ENDS if few else interval_ends(metric.scale, value[name], spread, count, level)
     scale = {name: metrics[name].scale for name in value}
     return Scores(value, *_split(ends), error, level, by_stratum, counts, scale, count)
 

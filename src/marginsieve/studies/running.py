@@ -495,7 +495,8 @@ def _settle_outcome(data: StudyData, options: StudyOptions) -> tuple[StudyData, 
         outcome = Survival(probability=True, horizon=options.horizon)
     elif options.horizon is not None:
         raise InputError(f"horizon is {options.horizon!r}, and the outcome is {outcome}: it is for survival")
-    for name in ("positive", "sensitivity", "specificity", "next_cohort"):
+    without_forecast = ("next_cohort",) if data.outcome == Numbers.name else ()
+    for name in ("positive", "sensitivity", "specificity", *without_forecast):
         if data.outcome in (Numbers.name, Survival.name) and getattr(options, name):
             value = getattr(options, name)
             raise InputError(f"{name} is {shown_value(value)}, and the outcome is {data.outcome}: it is for classes")

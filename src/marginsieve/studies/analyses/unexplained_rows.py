@@ -94,7 +94,7 @@ class UnexplainedRows:
 
     def doubt(self, result: dict[str, Any]) -> Finding | None:
         """That few large numbers decide."""
-        if not result["analyses"][self.name]["skewed"]:
+        if not result["analyses"][self.name].get("skewed"):
             return None
         known = result["table"]["numbers"]
         text = (
