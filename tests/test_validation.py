@@ -26,6 +26,8 @@ from marginsieve.outcomes.recalibration import move_cut, recalibrate
 from marginsieve.outcomes.scores import auc_variance, fit_calibration, linearise_scores, log_odds
 from marginsieve.report import render_validation
 from marginsieve.validation import forecast, join_validations, pool
+from marginsieve.validation.sentences import describe_calibration
+from marginsieve.validation.validated import name_endings
 
 # -- columns ----------------------------------------------------------------------------------------------------------
 
@@ -475,6 +477,44 @@ def test_an_aligned_model_carries_the_cohorts_moments(study, cohorts, tmp_path):
     assert (predict(study.model, new.X).table["score"].to_numpy() == frame["score"].to_numpy()).all()
 
 
+def test_an_aligned_model_is_for_its_cohort_alone(study, cohorts):
+    _, new, other = cohorts
+    model = study.validate(new.X, new.y, name="lab 1").models["aligned"]
+    words = "rows of lab 1; rows of another cohort are not where the model expects them"
+    assert [words in note for note in predict(model, other.X).notes[:2]].count(True) == 1
+    with pytest.raises(InputError, match="the model was aligned before, by 90 rows of lab 1"):
+        predict(model, other.X, align="location")
+    with pytest.raises(InputError, match="the model was aligned before, by 90 rows of lab 1"):
+        validate(model, other.X, other.y, align="location")
+    entry = validate(model, other.X, other.y).result["cohorts"][0]
+    assert set(entry["lines"]) == {"as_is"}
+    assert entry["files"] == {}
+    assert words in entry["notes"][0]
+    assert "No aligned scores: the model was aligned before, by 90 rows of lab 1." in entry["sentences"]
+
+
+def test_calibration_is_said_by_mean_intercept_and_slope():
+    def say(mean, observed, intercept, slope, low=0.01, high=0.9):
+        scores = {
+            f"calibration_{name}": dict(zip(("value", "low", "high"), ends, strict=True))
+            for name, ends in (("intercept", intercept), ("slope", slope))
+        }
+        chances = {"mean": mean, "observed": observed, "low": low, "high": high}
+        return describe_calibration({"lines": {"as_is": {"scores": scores, "chances": chances}}})
+
+    text = say(0.58, 0.36, (-1.18, -1.3, -1.06), (1.58, 1.26, 1.89))
+    assert "0.58, and 0.36 observed" in text
+    assert "intercept -1.18 (-1.30 to -1.06" in text
+    assert "too high; slope 1.58" in text
+    assert "too little" in text
+    assert "hardly vary" not in text
+    text = say(0.33, 0.47, (0.6, 0.1, 1.1), (-162.0, -200.0, -120.0), 0.320, 0.333)
+    assert "the ranking is reversed" in text
+    assert "hardly vary (95% of the rows 0.320 to 0.333)" in text
+    assert "extreme" not in text
+    assert "does not show that it is right" in say(0.4, 0.4, (0.0, -0.3, 0.3), (0.61, 0.12, 1.09))
+
+
 def test_several_cohorts_are_pooled(study, cohorts, tmp_path):
     parts = [study.validate(each.X, each.y, name=f"lab {k}") for k, each in enumerate(cohorts[1:])]
     joined = join_validations(parts)
@@ -486,7 +526,12 @@ def test_several_cohorts_are_pooled(study, cohorts, tmp_path):
     page = joined.html()
     assert page.count("pooled") > 1
     names = {path.name for path in joined.save(tmp_path / "out")}
-    assert {"aligned.marginsieve", "aligned-2.marginsieve", "validation.json"} <= names
+    assert {"aligned.lab_0.marginsieve", "aligned.lab_1.marginsieve", "validation.json"} <= names
+    assert [each["files"] for each in joined.result["cohorts"]] == [
+        {"aligned": f"aligned.lab_{k}.marginsieve"} for k in (0, 1)
+    ]
+    assert name_endings(["a b", "a/b", "A b", "é"]) == [".a_b", ".a_b-2", ".A_b-3", ".cohort"]
+    assert load(tmp_path / "out" / "aligned.lab_1.marginsieve").adaptation_.alignment.cohort == "lab 1"
     assert set(pd.read_csv(tmp_path / "out" / "scores.csv")["cohort"]) == {"lab 0", "lab 1"}
     with pytest.raises(InputError, match="more than one cohort is called 'lab 0'"):
         join_validations([parts[0], parts[0]])

@@ -195,8 +195,8 @@ def validate(
     column = target or (None if promise is None else promise["table"]["target"])
     if column is None:
         raise InputError(f"{result} is a model without its study: name the column of the outcome (--target)")
-    claim_folder(out, len(tables))
     names = arguments.cohort_names(tables)
+    claim_folder(out, names)
     options: dict[str, Any] = {"align": align, "prevalence": prevalence, "recalibrate": recalibrate, "cut": cut}
     known = []
     for path, name in zip(tables, names, strict=True):
@@ -211,7 +211,7 @@ def validate(
     if as_json:
         sys.stdout.write((out / "validation.json").read_text(encoding="utf-8"))
     else:
-        show_validation(joined.result, sorted(joined.models), out)
+        show_validation(joined.result, out)
 
 
 @app.command()

@@ -189,7 +189,7 @@ def show_recovered(truth: Truth, selected: Iterable[str], suspects: pd.DataFrame
     say(f"found of what was planted: {text}")
 
 
-def show_validation(result: dict[str, Any], models: Sequence[str], out: Path) -> None:
+def show_validation(result: dict[str, Any], out: Path) -> None:
     """The sentences about each cohort, the scores beside what was promised, what was pooled."""
     from ..report.numbers import format_score
 
@@ -209,9 +209,10 @@ def show_validation(result: dict[str, Any], models: Sequence[str], out: Path) ->
         say()
     for known in (result["pooled"] or {}).values():
         say(known["text"])
-    if models:
-        files = listing([f"{name}.marginsieve" for name in models], SHOWN)
-        say(f"adapted models, each marked with what was done: {files}")
+    for cohort in result["cohorts"]:
+        if cohort["files"]:
+            files = listing(list(cohort["files"].values()), SHOWN)
+            say(f"adapted models for {cohort['name']}, each marked with what was done: {files}")
     say(f"page: {out / 'validation.html'}; everything: {out}/", soft_wrap=True)
 
 

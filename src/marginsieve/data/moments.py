@@ -188,6 +188,8 @@ class Alignment:
         Rows of the cohort whose moments these are.
     weighted : str
         To what the training rows were weighted first, in words.
+    cohort : str
+        What that cohort is called; "" where it has no name.
     """
 
     how: str
@@ -199,10 +201,13 @@ class Alignment:
     matched: Array
     rows: int
     weighted: str = ""
+    cohort: str = ""
 
     def describe(self) -> str:
         """What was done, in words."""
-        return f"columns were aligned ({self.how}) by {self.rows} rows of their own cohort{self.weighted}"
+        whose = f"{self.rows} rows of {self.cohort or 'their own cohort'}{self.weighted}"
+        other = "; rows of another cohort are not where the model expects them" if self.cohort else ""
+        return f"columns were aligned ({self.how}) by {whose}{other}"
 
     def apply(self, Z: Array, columns: IntArray) -> Array:
         """A copy of rows Z (m, n) whose columns with these numbers are mapped."""

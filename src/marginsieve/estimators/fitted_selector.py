@@ -7,7 +7,7 @@ import warnings
 from abc import abstractmethod
 from collections.abc import Callable
 from copy import copy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MethodType
 from typing import TYPE_CHECKING, Any, Self
 
@@ -620,18 +620,32 @@ def read_cohort(model: FittedSelector, table: Any) -> NewRows:
 # -- models that are adapted to a cohort ------------------------------------------------------------------------------
 
 
-def align_model(model: FittedSelector, table: Any, how: str, prevalence: float | None = None) -> FittedSelector:
+def align_model(
+    model: FittedSelector, table: Any, how: str, prevalence: float | None = None, cohort: str = ""
+) -> FittedSelector:
     """The same model for rows of the cohort of this table: their columns are brought to the training rows' scale.
 
     No outcome of the cohort is used; `prevalence` is the share of the class of interest there, where it is known.
     """
+    if (aligned := alignment_of(model)) is not None:
+        raise InputError(
+            f"align is {shown_value(how)}, and the model was aligned before, by {aligned.rows} rows of "
+            f"{aligned.cohort or 'a cohort'}: take the model as the study left it"
+        )
     training = training_columns(model)
     shares = None if prevalence is None else stratum_shares(model, prevalence)
     new = read_cohort(model, table)
     label = getattr(model, "positive_", "the class of interest")
     weighted = "" if prevalence is None else f", with the given prevalence {prevalence:g} of {label}"
     known = fit_alignment(how, training, describe_cohort(model, new.Z), len(new.frame), shares, weighted)
+    known = replace(known, cohort=cohort)
     return adapt(model, known.describe(), known)
+
+
+def alignment_of(model: FittedSelector) -> Alignment | None:
+    """To which cohort a model was aligned."""
+    known: Adaptation | None = getattr(model, "adaptation_", None)
+    return None if known is None else known.alignment
 
 
 def adapt(

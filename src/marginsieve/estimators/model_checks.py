@@ -164,6 +164,7 @@ def check_adaptation(known: Any, schema: Schema) -> None:
         floats(values, (q, p), what, finite=False)
     require(q == 0 or np.isnan(source[:, level]).all(), what)
     whole(alignment.rows, what, 1)
+    require(isinstance(alignment.cohort, str), what)
     require(isinstance(alignment.weighted, str), what)
 
 

@@ -24,6 +24,7 @@ from ..estimators.fitted_selector import (
     NewRows,
     adapt,
     align_model,
+    alignment_of,
     describe_cohort,
     far_rows,
     predict,
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 
 GATE = 0.5  # s above which alignment gained in families of real cohorts, and below which it did not
 DEFAULT = "location-scale"
+UNNAMED = "cohort"
 MOST_WRONG = 0.15  # of a prevalence, beyond which alignment by it lost balanced accuracy in families of real cohorts
 FOLDS = 5  # in which what is adapted is scored
 LISTED = 50  # columns and rows that the JSON names
@@ -56,6 +58,7 @@ class ValidationRequest:
     recalibrate: bool = False
     cut: str | None = None
     random_state: int = 0
+    name: str = ""  # of the cohort, where it has one
 
     def check(self) -> None:
         """Refuse what makes no sense."""
@@ -89,7 +92,7 @@ def validate(
     prevalence: float | None = None,
     recalibrate: bool = False,
     cut: str | None = None,
-    name: str = "cohort",
+    name: str = UNNAMED,
     random_state: int = 0,
 ) -> Validation:
     """Score a fitted model on a new cohort, beside what was promised; the model is not fitted again.
@@ -133,7 +136,7 @@ def validate(
     >>> 0.5 < validation.scores["auc"]["value"] <= 1.0
     True
     """
-    request = ValidationRequest(align, prevalence, recalibrate, cut, random_state)
+    request = ValidationRequest(align, prevalence, recalibrate, cut, random_state, "" if name == UNNAMED else name)
     request.check()
     rows = read_cohort(model, X)
     labelled = ~np.array([is_missing(value) for value in _values(y, len(rows.frame))], dtype=bool)
@@ -142,7 +145,7 @@ def validate(
     as_is = _line(model, X, target, labelled)
     lines, why = {"as_is": as_is}, _why_not_aligned(model, rows, request)
     if why is None:
-        moved = align_model(model, X, request.align or DEFAULT, prevalence)
+        moved = align_model(model, X, request.align or DEFAULT, prevalence, request.name)
         lines["aligned"] = _line(moved, X, target, labelled)
     entry: dict[str, Any] = {
         "name": name,
@@ -155,12 +158,17 @@ def validate(
         "prevalence": prevalence,
         "drift": _drift(model, rows),
         "far": _far(model, rows, lines["aligned"].model if "aligned" in lines else None, X),
-        "notes": [*_notes(rows, labelled, as_is), *_doubt_prevalence(model, target, prevalence, "aligned" in lines)],
+        "notes": [
+            *_marks(model),
+            *_notes(rows, labelled, as_is),
+            *_doubt_prevalence(model, target, prevalence, "aligned" in lines),
+        ],
     }
     offered, models = _adapt_lines(lines, request)
     entry["adapted"] = offered
     if "aligned" in lines:
         models = {"aligned": lines["aligned"].model, **models}
+    entry["files"] = {variant: f"{variant}.marginsieve" for variant in models}
     prediction = _predictions(lines, X, labelled, y)
     result = _result(model, entry, known, promise, list(lines.values()))
     entry["sentences"] = sentences_of(result, entry)
@@ -215,6 +223,8 @@ def _why_not_aligned(model: FittedSelector, rows: NewRows, request: ValidationRe
     """Why there is no aligned line; None where there is one."""
     if request.align == "none":
         return "it was not asked for"
+    if request.align is None and (aligned := alignment_of(model)) is not None:
+        return f"the model was aligned before, by {aligned.rows} rows of {aligned.cohort or 'a cohort'}"
     if request.align is not None:
         return None
     if getattr(model, "training_", None) is None:
@@ -267,9 +277,20 @@ def _describe_line(line: ScoredModel, promise: dict[str, Any] | None) -> dict[st
         "marks": _marks(line.model),
         "scores": _plain_scores(line.scores),
         "differences": _differences(line, promise),
+        "chances": _describe_chances(line),
         "called": {str(label): int(count) for label, count in zip(called, counts, strict=True)} if few else None,
         **pictures,
     }
+
+
+def _describe_chances(line: ScoredModel) -> dict[str, Any] | None:
+    """The mean probability of the class of interest, its range over 95 % of the rows, and the share that is of it."""
+    if line.one_pass.probability is None or line.scores is None or not line.target.has_auc:
+        return None
+    p = np.asarray(line.one_pass.probability, dtype=float)
+    low, high = np.quantile(p, [0.025, 0.975])
+    observed = float(np.mean(line.target.strata == 1))
+    return {"mean": float(p.mean()), "observed": observed, "low": float(low), "high": float(high)}
 
 
 def _marks(model: FittedSelector) -> list[str]:
@@ -474,7 +495,7 @@ def offer(
             offered.append({"name": name, "how": None, "why_not": str(error)})
             return
         raise
-    mark = f"{how}: fitted to {many(len(line.target), 'labelled row')} of a new cohort"
+    mark = f"{how}: fitted to {many(len(line.target), 'labelled row')} of {request.name or 'a new cohort'}"
     models[name] = adapt(line.model, mark, decision=decision)
     apparent = _score_line(line.model, line.raw, line.target, _pass(decision, line.raw, line.target)).scores
     offered.append(

@@ -9,6 +9,8 @@ from ..errors import listing, many
 from ..report.numbers import format_score, format_share
 
 NAMED = 5  # columns in a sentence
+HARDLY = 0.05  # between the ends of 95 % of the probabilities, which hardly vary then
+UNKNOWN: dict[str, Any] = {"value": None, "low": None, "high": None}
 
 
 def meaning_of_gate(gate: float | None, limit: float, measured: bool = True) -> str:
@@ -32,7 +34,7 @@ def sentences_of(result: Mapping[str, Any], entry: Mapping[str, Any]) -> list[st
     as_is = entry["lines"]["as_is"]
     texts = [_headline(result, entry), _forecast(result, entry), _cut(result, as_is), _mix(entry)]
     texts += [
-        _calibration(as_is),
+        describe_calibration(entry),
         entry["drift"]["meaning"],
         _describe_alignment(result, entry),
         _levels(entry),
@@ -129,19 +131,35 @@ def _mix(entry: Mapping[str, Any]) -> str:
     return f"The mix of the cohort: {', '.join(parts)}."
 
 
-def _calibration(line: Mapping[str, Any]) -> str:
-    slope = line["scores"].get("calibration_slope")
+def describe_calibration(entry: Mapping[str, Any]) -> str:
+    """Mean predicted probability against the share observed, the intercept against 0, the slope against 1."""
+    line = entry["lines"]["as_is"]
     if (shift := line["scores"].get("calibration_intercept_at")) is not None:
         return _calibration_at(shift, line["scores"].get("calibration_slope_at"))
-    if slope is None or _with_gaps(slope)["low"] is None:
+    known, scores = line["chances"], line["scores"]
+    if known is None:
         return ""
-    value, span = format_score(_with_gaps(slope))
-    text = f"The calibration slope is {value} ({span})"
-    if slope["high"] < 1.0:
-        return f"{text}: the probabilities are too extreme here."
-    if slope["low"] > 1.0:
-        return f"{text}: the probabilities are not extreme enough here."
-    return f"{text}; right is 1, which is inside the interval."
+    texts = [
+        f"Calibration: the mean predicted probability is {known['mean']:.2f}, and {known['observed']:.2f} observed"
+    ]
+    if known["high"] - known["low"] < HARDLY:
+        texts[0] += f"; the probabilities hardly vary (95% of the rows {known['low']:.3f} to {known['high']:.3f})"
+    if (intercept := _with_gaps(scores["calibration_intercept"]))["low"] is not None:
+        value, span = format_score(intercept, signed=True)
+        word = "too high" if intercept["high"] < 0 else "too low" if intercept["low"] > 0 else "no shift is shown"
+        texts.append(f"intercept {value} ({span}, for this mix; 0 is right): {word}")
+    if (slope := _with_gaps(scores.get("calibration_slope", UNKNOWN)))["low"] is not None:
+        value, span = format_score(slope)
+        if slope["high"] < 0.0:
+            word = "higher probabilities go with fewer cases, the ranking is reversed"
+        elif slope["high"] < 1.0:
+            word = "the probabilities are spread too widely"
+        elif slope["low"] > 1.0:
+            word = "the probabilities are spread too little"
+        else:
+            word = "1 is inside the interval, which does not show that it is right"
+        texts.append(f"slope {value} ({span}; 1 is right): {word}")
+    return f"{'; '.join(texts)}."
 
 
 def _calibration_at(shift: Mapping[str, Any], slope: Mapping[str, Any] | None) -> str:
@@ -165,10 +183,7 @@ def _describe_alignment(result: Mapping[str, Any], entry: Mapping[str, Any]) -> 
     names = [name for name in result["listed_scores"] if name in line["scores"]]
     scores = ", ".join(_score(result, line["scores"], name) for name in names)
     used = f"Aligned: {scores}. This used" if names else "Aligned, which cannot be scored either, used"
-    return (
-        f"{used} the cohort's own rows, but no outcome of them: {line['marks'][-1]}. That takes a whole cohort, "
-        "and another cohort moves the columns otherwise."
-    )
+    return f"{used} the cohort's own rows, but no outcome of them: {line['marks'][-1]}. It takes a whole cohort."
 
 
 def _levels(entry: Mapping[str, Any]) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -25,7 +26,8 @@ if TYPE_CHECKING:
 
 FILES = ("validation.json", "validation.html", "scores.csv", "columns.csv", "predictions.csv")
 VARIANTS = ("aligned", "recalibrated", "aligned-recalibrated", "cut", "aligned-cut")
-MODELS = tuple(f"{name}.marginsieve" for name in VARIANTS)
+SUFFIX = ".marginsieve"
+LONGEST = 80  # characters of a cohort's name in that of a file
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ class Validation:
         import pandas as pd
 
         out = Path(folder)
-        names = claim_folder(out, len(self.result["cohorts"]))
+        names = claim_folder(out, [cohort["name"] for cohort in self.result["cohorts"]])
         tables = {
             "scores.csv": self.frame(),
             "columns.csv": pd.concat([each.assign(cohort=name) for name, each in self.columns.items()]),
@@ -107,7 +109,7 @@ class Validation:
         files = {name: csv_of(table).encode("utf-8", errors="backslashreplace") for name, table in tables.items()}
         files["validation.html"] = self.html().encode("utf-8", errors="backslashreplace")
         files["validation.json"] = (json.dumps(self.result, indent=2, allow_nan=False) + "\n").encode()
-        files |= {f"{name}.marginsieve": to_bytes(model) for name, model in self.models.items()}
+        files |= {f"{name}{SUFFIX}": to_bytes(model) for name, model in self.models.items()}
         try:
             publish(out, "validation", files, [name for name in names if name not in files])
         except OSError as error:
@@ -115,12 +117,29 @@ class Validation:
         return [out / name for name in files]
 
 
-def claim_folder(folder: Path, cohorts: int) -> list[str]:
-    """Make a folder ours before the work is done; the files that a validation of so many cohorts may write there."""
-    numbers = range(2, cohorts + 1)
-    names = [*FILES, *MODELS, *(f"{start}-{k}.marginsieve" for start in VARIANTS for k in numbers)]
+def claim_folder(folder: Path, cohorts: Sequence[str]) -> list[str]:
+    """Make a folder ours before the work is done; the files that a validation of these cohorts may write there."""
+    ends = ["", *name_endings(cohorts)]
+    names = [*FILES, *(f"{start}{end}{SUFFIX}" for start in VARIANTS for end in dict.fromkeys(ends))]
     claim(folder, "validation", names)
     return names
+
+
+def name_endings(cohorts: Sequence[str]) -> list[str]:
+    """What the file names of each cohort's models end with: nothing for one cohort, else its name in safe characters.
+
+    Names that differ in other characters, or in capitals alone, get a number.
+    """
+    if len(cohorts) == 1:
+        return [""]
+    endings: list[str] = []
+    for cohort in cohorts:
+        safe = re.sub(r"[^\w.-]+", "_", cohort, flags=re.ASCII).strip("._-")[-LONGEST:] or "cohort"
+        taken, ending, k = {each.lower() for each in endings}, f".{safe}", 1
+        while ending.lower() in taken:
+            ending, k = f".{safe}-{k + 1}", k + 1
+        endings.append(ending)
+    return endings
 
 
 ENDS = {"": "value", "_low": "low", "_high": "high"}
@@ -159,11 +178,15 @@ def join_validations(validations: Sequence[Validation]) -> Validation:
     first = validations[0]
     if len(validations) == 1:
         return first
-    models = {
-        name if k == 1 else f"{name}-{k}": model
-        for k, each in enumerate(validations, 1)
-        for name, model in each.models.items()
-    }
+    endings = dict(zip(names, name_endings(names), strict=True))
+    models, renamed = {}, []
+    for each in validations:
+        for cohort in each.result["cohorts"]:
+            files = {variant: f"{variant}{endings[cohort['name']]}{SUFFIX}" for variant in cohort["files"]}
+            for variant, file in cohort["files"].items():
+                models[files[variant].removesuffix(SUFFIX)] = each.models[file.removesuffix(SUFFIX)]
+            renamed.append({**cohort, "files": files})
+    cohorts = renamed
     result = {**first.result, "cohorts": cohorts}
     result["pooled"] = pool_scores(result, cohorts)
     predictions = {name: table for each in validations for name, table in each.predictions.items()}
