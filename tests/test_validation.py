@@ -26,7 +26,7 @@ from marginsieve.outcomes.recalibration import move_cut, recalibrate
 from marginsieve.outcomes.scores import auc_variance, fit_calibration, linearise_scores, log_odds
 from marginsieve.report import render_validation
 from marginsieve.validation import forecast, join_validations, pool
-from marginsieve.validation.sentences import describe_calibration
+from marginsieve.validation.sentences import describe_calibration, meaning_of_gate
 from marginsieve.validation.validated import name_endings
 
 # -- columns ----------------------------------------------------------------------------------------------------------
@@ -100,6 +100,24 @@ def test_the_gate_is_the_shift_beyond_sampling(rng):
     constant, category = np.ones((20, 1)), ["nominal"]
     assert ColumnShift.between(moments(constant), moments(constant)).gate is None
     assert ColumnShift.between(moments(A[:, :1], kinds=category), moments(B[:, :1], kinds=category)).gate is None
+
+
+def test_a_column_of_a_few_cells_does_not_count(rng):
+    A, B = rng.normal(size=(200, 2)), rng.normal(size=(200, 2))
+    B[:9, 0], B[9:, 0] = 50.0 + B[:9, 0], np.nan
+    alone = ColumnShift.between(moments(A[:, 1:]), moments(B[:, 1:])).gate
+    assert ColumnShift.between(moments(A), moments(B)).gate == pytest.approx(alone)
+    B[9, 0] = 50.0
+    assert ColumnShift.between(moments(A), moments(B)).gate > 10
+    assert ColumnShift.between(moments(A), moments(B[:9])).gate > 10  # all rows of a small cohort
+
+
+def test_the_columns_that_make_a_shift_are_named():
+    glucose = {"name": "glu", "shift": -4.0, "mean": 6.6, "mean_in_training": 124.0, "scale": 1 / 19}
+    others = [{"name": f"x{k}", "shift": 0.1, "mean": 1.0, "mean_in_training": 1.1, "scale": 1.0} for k in range(6)]
+    text = meaning_of_gate(1.5, 0.5, True, [glucose, *others])
+    assert "mostly 'glu': mean 6.6 here, 124 in training, spread 1/19 of that in training, check the unit." in text
+    assert "over many columns; the furthest is 'x0'" in meaning_of_gate(1.5, 0.5, True, 2 * others)
 
 
 # -- forecast and pooling ---------------------------------------------------------------------------------------------
@@ -300,6 +318,9 @@ def test_the_scores_are_those_of_the_models_predictions(cohorts, positive):
     frame = validation.predictions["cohort"]
     assert (frame["predicted"] == model.predict(new.X)).all()
     assert (frame["observed"] == new.y).all()
+    chances = validation.result["cohorts"][0]["lines"]["as_is"]["chances"]
+    assert chances["mean"] == pytest.approx(probability.mean())
+    assert (chances["class"], chances["observed"]) == (positive, pytest.approx((new.y == positive).mean()))
 
 
 def test_a_shifted_cohort_gets_a_second_line_and_says_what_it_used(study, cohorts):
@@ -360,19 +381,43 @@ def test_the_prevalence_is_that_of_the_reweighted_training_rows(study, cohorts):
         assert known.middle[k] == pytest.approx(new.X[name].mean())
 
 
-def test_a_prevalence_far_from_the_labelled_rows_is_doubted(study, cohorts):
-    _, new, _ = cohorts
+def test_a_mix_far_from_that_of_the_alignment_is_said(study, cohorts):
+    _, new, other = cohorts
     share = float((new.y == "case").mean())
     assert share == pytest.approx(0.3)
-    for prevalence, doubted in ((share + 0.1, False), (share + 0.2, True), (share - 0.2, True), (None, False)):
+    for prevalence, said in ((share + 0.1, False), (share + 0.2, True), (share - 0.2, True), (None, False)):
         entry = study.validate(new.X, new.y, prevalence=prevalence).result["cohorts"][0]
-        notes = [note for note in entry["notes"] if "the given prevalence means" in note]
-        assert len(notes) == doubted
-        if doubted:
-            assert f"case {prevalence:.0%}, control {1 - prevalence:.0%}" in notes[0]
+        notes = [note for note in entry["notes"] if "alignment took the mix" in note]
+        assert len(notes) == said
+        if said:
+            assert f"case {prevalence:.0%}, control {1 - prevalence:.0%} (by the given prevalence)" in notes[0]
             assert "the labelled rows are case 30%, control 70%" in notes[0]
-    plain = study.validate(new.X, new.y, prevalence=0.9, align="none").result["cohorts"][0]
-    assert not any("prevalence" in note for note in plain["notes"])  # it was not used
+    cases = np.r_[np.flatnonzero(other.y == "case"), np.flatnonzero(other.y != "case")[:12]]
+    entry = study.validate(other.X.iloc[cases], other.y.iloc[cases], align="location").result["cohorts"][0]
+    assert any("case 40%, control 60% (as in training)" in note for note in entry["notes"])
+    unused = study.validate(new.X, new.y, prevalence=0.9, align="none").result["cohorts"][0]["notes"]
+    assert unused == ["the prevalence was not used: nothing was aligned"]
+    cut = study.validate(new.X, new.y, prevalence=0.3, align="none", cut="prevalence").result["cohorts"][0]
+    assert cut["notes"] == []
+    assert "the prevalence was not used" in predict(study.model, new.X, prevalence=0.3).notes[-1]
+    for call in (study.validate, lambda X, _, **words: predict(study.model, X, **words)):
+        with pytest.raises(InputError, match="prevalence is 33; it must be a share"):
+            call(new.X, new.y, align="none", prevalence=33)
+
+
+def test_a_model_that_does_not_rank_is_not_recalibrated(study, cohorts):
+    _, new, _ = cohorts
+    turned = new.y.map({"case": "control", "control": "case"})
+    known = study.validate(new.X, turned, align="none", recalibrate=True, cut="sensitivity:0.9")
+    entry = known.result["cohorts"][0]
+    assert entry["sentences"][1].startswith("The model ranks the rows the wrong way round")
+    assert known.models == {}
+    assert [each["name"] for each in entry["adapted"]] == ["recalibrated", "cut"]
+    assert all("not shown that the model ranks" in each["why_not"] for each in entry["adapted"])
+    few = study.validate(new.X[:9], new.y[:9], align="none", recalibrate=True).result["cohorts"][0]
+    assert "recalibrate has 9 labelled rows; it takes 10" in few["adapted"][0]["why_not"]
+    with pytest.raises(InputError, match="cut is 'odds:2'; it must be"):
+        study.validate(new.X, new.y, cut="odds:2")
 
 
 def test_a_model_without_probabilities_says_what_is_missing(cohorts):
@@ -422,6 +467,9 @@ def test_cohorts_that_cannot_be_scored_say_so(study, cohorts):
     entry = study.validate(new.X.iloc[few], new.y.iloc[few]).result["cohorts"][0]
     assert entry["lines"]["as_is"]["scores"]["auc"]["low"] is None
     assert any("fewer than 10 rows of case" in note for note in entry["notes"])
+    change = entry["lines"]["as_is"]["differences"]["balanced_accuracy"]
+    assert change["scarce"] == "the cohort has 9 rows of case"
+    assert any("the cohort has 9 rows of case, too few to tell" in text for text in entry["sentences"])
     with pytest.raises(InputError, match="the cohort has 'sick'; the model knows 'case', 'control'"):
         study.validate(new.X, np.where(alone, "sick", "control"))
     with pytest.raises(InputError, match="X has 90 rows and y 3"):
@@ -499,7 +547,7 @@ def test_calibration_is_said_by_mean_intercept_and_slope():
             f"calibration_{name}": dict(zip(("value", "low", "high"), ends, strict=True))
             for name, ends in (("intercept", intercept), ("slope", slope))
         }
-        chances = {"mean": mean, "observed": observed, "low": low, "high": high}
+        chances = {"class": "case", "mean": mean, "observed": observed, "low": low, "high": high}
         return describe_calibration({"lines": {"as_is": {"scores": scores, "chances": chances}}})
 
     text = say(0.58, 0.36, (-1.18, -1.3, -1.06), (1.58, 1.26, 1.89))
@@ -516,23 +564,36 @@ def test_calibration_is_said_by_mean_intercept_and_slope():
 
 
 def test_several_cohorts_are_pooled(study, cohorts, tmp_path):
-    parts = [study.validate(each.X, each.y, name=f"lab {k}") for k, each in enumerate(cohorts[1:])]
-    joined = join_validations(parts)
+    three = [*cohorts[1:], cohorts[0]]
+    parts = [study.validate(each.X, each.y, name=f"lab {k}") for k, each in enumerate(three)]
+    few = np.r_[np.flatnonzero(three[0].y == "case")[:9], np.flatnonzero(three[0].y != "case")]
+    small = study.validate(three[0].X.iloc[few], three[0].y.iloc[few], name="small")
+    joined = join_validations([*parts, small])
     scores = [part.scores["auc"] for part in parts]
-    counts = [27, 45]
+    counts = [27, 45, 36]
     known = pool([each["value"] for each in scores], [each["error"] for each in scores], counts)
-    assert joined.result["pooled"]["auc"]["value"] == pytest.approx(known.value)
-    assert joined.result["pooled"]["auc"]["tau"] == pytest.approx(known.tau)
+    pooled = joined.result["pooled"]["auc"]
+    assert pooled["value"] == pytest.approx(known.value)
+    assert pooled["tau"] == pytest.approx(known.tau)
+    assert pooled["cohorts"] == 3
+    assert "uncertain with so few cohorts" in pooled["text"]
+    assert "(95 %)" in pooled["text"]
+    assert joined.result["not_pooled"] == "'small' has no interval and is not pooled."
+    two = join_validations([*parts[:2], small]).result
+    assert two["pooled"] == {}
+    assert "fewer than 3 cohorts with intervals are left" in two["not_pooled"]
     page = joined.html()
     assert page.count("pooled") > 1
     names = {path.name for path in joined.save(tmp_path / "out")}
     assert {"aligned.lab_0.marginsieve", "aligned.lab_1.marginsieve", "validation.json"} <= names
     assert [each["files"] for each in joined.result["cohorts"]] == [
-        {"aligned": f"aligned.lab_{k}.marginsieve"} for k in (0, 1)
+        *({"aligned": f"aligned.lab_{k}.marginsieve"} for k in (0, 1)),
+        {},
+        {"aligned": "aligned.small.marginsieve"},
     ]
     assert name_endings(["a b", "a/b", "A b", "é"]) == [".a_b", ".a_b-2", ".A_b-3", ".cohort"]
     assert load(tmp_path / "out" / "aligned.lab_1.marginsieve").adaptation_.alignment.cohort == "lab 1"
-    assert set(pd.read_csv(tmp_path / "out" / "scores.csv")["cohort"]) == {"lab 0", "lab 1"}
+    assert set(pd.read_csv(tmp_path / "out" / "scores.csv")["cohort"]) == {"lab 0", "lab 1", "lab 2", "small"}
     with pytest.raises(InputError, match="more than one cohort is called 'lab 0'"):
         join_validations([parts[0], parts[0]])
 
@@ -611,6 +672,27 @@ def test_the_command_validates_whatever_the_score(folder):
     assert "was given more than once" in str(error)
     _, _, error = call("validate", folder / "result", tables[0], "--target", "no", "--out", folder / "v2")
     assert "has no column 'no'" in str(error)
+
+
+def test_a_cohort_that_is_refused_does_not_stop_the_others(folder):
+    frame = pd.read_csv(folder / "new.csv")
+    listed = load(folder / "result" / "model.marginsieve").get_feature_names_out()[0]
+    frame.loc[0, listed] = np.nan
+    frame.to_csv(folder / "gaps.csv", index=False)
+    words = ["validate", folder / "result", folder / "gaps.csv"]
+    code, out, _ = call(*words, folder / "other.csv", "--out", folder / "some", "--json")
+    result = json.loads(out)
+    assert code == 1
+    assert [each["name"] for each in result["cohorts"]] == ["other"]
+    assert "gaps.csv" in result["refused"]["gaps"]
+    assert listed in result["refused"]["gaps"]
+    assert "Not scored" in (folder / "some" / "validation.html").read_text()
+    code, _, error = call(*words, "--out", folder / "none")
+    assert code == 1
+    assert "gaps.csv" in str(error)
+    assert not (folder / "none").exists()
+    code, _, error = call("validate", folder / "result", folder / "other.csv", "--prevalence", "33")
+    assert "prevalence is 33" in str(error)
 
 
 def test_predict_says_that_validate_exists_and_aligns_when_asked(folder):

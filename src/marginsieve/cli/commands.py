@@ -187,31 +187,44 @@ def validate(
 ) -> None:
     """Score a saved model on new cohorts, beside what was promised; nothing is fitted again, whatever the score."""
     from ..data.reading import read_table
+    from ..engine.store import forget_empty, read_mark
     from ..studies import files
     from ..validation import claim_folder, join_validations
     from ..validation import validate as score
+    from ..validation.cohort_check import ValidationRequest
 
     promise, _ = files.model_and_promise(result, long)
     column = target or (None if promise is None else promise["table"]["target"])
     if column is None:
         raise InputError(f"{result} is a model without its study: name the column of the outcome (--target)")
     names = arguments.cohort_names(tables)
-    claim_folder(out, names)
     options: dict[str, Any] = {"align": align, "prevalence": prevalence, "recalibrate": recalibrate, "cut": cut}
-    known = []
+    ValidationRequest(**options).check()
+    new_folder, new_mark = not out.exists(), read_mark(out) is None
+    claim_folder(out, names)
+    known, refused = [], {}
     for path, name in zip(tables, names, strict=True):
-        frame = read_table(path, target=column, whole=True, ragged=ragged)
-        _, model = files.model_and_promise(result, long, frame.columns)
-        times = None if promise is None else promise["options"]["time"]
-        outcome = arguments.outcome_of(frame, column, path, model, times)
-        known.append(score(model, frame, outcome, promise=promise, name=name, **options))
+        try:
+            frame = read_table(path, target=column, whole=True, ragged=ragged)
+            _, model = files.model_and_promise(result, long, frame.columns)
+            times = None if promise is None else promise["options"]["time"]
+            outcome = arguments.outcome_of(frame, column, path, model, times)
+            known.append(score(model, frame, outcome, promise=promise, name=name, **options))
+        except InputError as error:
+            refused[name] = str(error) if path.name in str(error) else f"{path}: {error}"
+    if not known:
+        forget_empty(out, new_folder, new_mark)
+        raise InputError("\n".join(refused.values()))
     joined = join_validations(known)
+    joined.result["refused"] = refused
     joined.result["how"]["command"] = shlex.join(["marginsieve", *sys.argv[1:]])
     joined.save(out)
     if as_json:
         sys.stdout.write((out / "validation.json").read_text(encoding="utf-8"))
     else:
         show_validation(joined.result, out)
+    if refused:
+        raise typer.Exit(1)
 
 
 @app.command()

@@ -209,6 +209,10 @@ def show_validation(result: dict[str, Any], out: Path) -> None:
         say()
     for known in (result["pooled"] or {}).values():
         say(known["text"])
+    for reason in result["refused"].values():
+        say(f"not scored: {reason}")
+    if result["not_pooled"]:
+        say(result["not_pooled"])
     for cohort in result["cohorts"]:
         if cohort["files"]:
             files = listing(list(cohort["files"].values()), SHOWN)

@@ -18,6 +18,7 @@ from ..errors import InputError, listing, shown_value
 ALIGNMENTS = ("none", "location", "location-scale", "quantiles")
 FEWEST_ALIGNED = 10  # rows of a cohort below which its own moments say too little
 FEWEST_UNSHRUNKEN = 20  # rows from which on shifts and ratios are taken as they are
+FEWEST_COUNTED = 10  # filled cells of a column of a cohort below which its shift is not known; or all of its rows
 GRID = 101  # quantiles that are remembered of a column
 FEWEST_CELLS = 3  # of a column whose quantiles are matched
 MOST_RATIO = 8.0  # of log deviations
@@ -147,8 +148,9 @@ class ColumnShift:
         """From the training columns, with these shares of their strata, to those of the new rows."""
         mean, deviation, n = training.pool(shares)
         new_mean, new_deviation, new_n = new.pool()
-        # a column without spread has no unit; two cells tell its mean
-        known = training.numeric & (deviation > 1e-9 * np.maximum(np.abs(mean), 1e-300)) & (n >= 2) & (new_n >= 2)
+        # a column without spread has no unit; of a few cells among many rows the mean says nothing
+        fewest = max(2.0, min(FEWEST_COUNTED, float(new.rows.sum())))
+        known = training.numeric & (deviation > 1e-9 * np.maximum(np.abs(mean), 1e-300)) & (n >= 2) & (new_n >= fewest)
         unit = np.where(known, deviation, np.nan)
         spread = np.where(known & (new_deviation > 1e-9 * np.maximum(np.abs(new_mean), 1e-300)), new_deviation, np.nan)
         with np.errstate(all="ignore"):

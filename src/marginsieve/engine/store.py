@@ -627,13 +627,13 @@ def _files(folder: Path) -> list[Path]:
 
 
 def forget_empty(folder: Path, is_new: bool, marked: bool) -> None:
-    """Take away what a study that failed at once leaves: a store without a unit, lock and mark, a folder it made.
+    """Take away what a run that failed at once leaves: a store without a unit, lock and mark, a folder it made.
 
     `is_new`: the run made the folder; `marked`: the folder had no mark before it. What others marked stays.
     """
     try:
         mark = read_mark(folder) if marked else None
-        if mark is not None and mark["marginsieve"] == "study" and not mark.get("files"):
+        if mark is not None and mark["marginsieve"] in ("study", "validation") and not mark.get("files"):
             for path in [*_files(folder), folder / LOCK]:
                 check_place(path)
             used = 0

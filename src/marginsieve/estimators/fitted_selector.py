@@ -561,6 +561,8 @@ def predict(
     """
     import pandas as pd
 
+    if prevalence is not None:
+        check_prevalence(prevalence)
     if align != "none":
         model = align_model(model, frame, align, prevalence)
     new = read_cohort(model, frame)
@@ -574,6 +576,8 @@ def predict(
     out["far"] = far_rows(model, new.Z)
     marks = () if (known := getattr(model, "adaptation_", None)) is None else known.marks
     notes = _notes(model, frame, needed, out)
+    if prevalence is not None and align == "none":
+        notes.append("the prevalence was not used: nothing was aligned")
     if isinstance(decision, PredictsAtTimes) and "survival" in out:
         notes.append(f"survival is the chance of no event up to {decision.horizon:g}")
     return Prediction(out, (*marks, *new.notes, *notes))
@@ -681,11 +685,16 @@ def describe_cohort(model: FittedSelector, Z: Matrix) -> ColumnMoments:
     return ColumnMoments.of_rows(Z[:, columns], names, kinds, np.zeros(Z.shape[0], dtype=np.intp))
 
 
-def stratum_shares(model: FittedSelector, prevalence: float) -> Array:
-    """The shares of the strata with this share of the class of interest."""
+def check_prevalence(prevalence: float) -> None:
+    """Refuse what is not a share."""
     number = isinstance(prevalence, (int, float)) and not isinstance(prevalence, bool)
     if not number or not 0.0 < prevalence < 1.0:
         raise InputError(f"prevalence is {prevalence!r}; it must be a share between 0 and 1")
+
+
+def stratum_shares(model: FittedSelector, prevalence: float) -> Array:
+    """The shares of the strata with this share of the class of interest."""
+    check_prevalence(prevalence)
     decision = model._decision
     if not isinstance(decision, KnowsShares) or (shares := decision.stratum_shares(float(prevalence))) is None:
         raise InputError(f"prevalence is {prevalence!r}, and the model does not predict two classes: leave it out")

@@ -45,18 +45,9 @@ def move_cut(
     least a share s of the positives is found, "specificity:s" the lowest at which that share of the others is left
     alone; "probability:p": where the probability is p.
     """
-    name, _, text = rule.partition(":")
-    wrong = InputError(f"cut is {shown_value(rule)}; it must be {RULES}")
-    if name == "prevalence" and not text:
-        if prevalence is None:
-            raise InputError("cut is 'prevalence': give the prevalence too")
-        return _cut(value, prevalence), f"a cut at the given prevalence of {prevalence:g}"
-    try:
-        share = float(text)
-    except ValueError:
-        raise wrong from None
-    if name not in ("sensitivity", "specificity", "probability") or not 0.0 < share < 1.0:
-        raise wrong
+    name, share = read_rule(rule, prevalence)
+    if name == "prevalence":
+        return _cut(value, share), f"a cut at the given prevalence of {share:g}"
     how = f"a cut at a {name} of {share:g}"
     if name == "probability":
         if z is None or np.ptp(z) == 0:
@@ -69,6 +60,22 @@ def move_cut(
     if name == "sensitivity":
         return _cut(value[side], share), how
     return -_cut(-value[side], share), how
+
+
+def read_rule(rule: str, prevalence: float | None) -> tuple[str, float]:
+    """The name of a rule for the cut and its share; refuses others."""
+    name, _, text = rule.partition(":")
+    if name == "prevalence" and not text:
+        if prevalence is None:
+            raise InputError("cut is 'prevalence': give the prevalence too")
+        return name, prevalence
+    try:
+        share = float(text)
+    except ValueError:
+        share = 0.0
+    if name not in ("sensitivity", "specificity", "probability") or not 0.0 < share < 1.0:
+        raise InputError(f"cut is {shown_value(rule)}; it must be {RULES}")
+    return name, share
 
 
 def _cut(value: Array, share: float) -> float:

@@ -19,7 +19,7 @@ from ..estimators.fitted_selector import FittedSelector
 from ..estimators.persistence import to_bytes
 from ..report.validation_page import render_validation, render_validation_in_notebook
 from .pooling import pool
-from .sentences import pooled_sentence
+from .sentences import FEWEST_POOLED, pooled_sentence, unpooled_sentence
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -163,11 +163,11 @@ def join_validations(validations: Sequence[Validation]) -> Validation:
     >>> import marginsieve
     >>> from marginsieve.data import make_cohort
     >>> from marginsieve.validation import join_validations
-    >>> old, *new = make_cohort(60, 10, n_relevant=2, effect=2.0, cohorts=3, random_state=0)
+    >>> old, *new = make_cohort(60, 10, n_relevant=2, effect=2.0, cohorts=4, random_state=0)
     >>> model = marginsieve.recipes.fisher(n_features_to_select=2, random_state=0).fit(old.X, old.y)
     >>> parts = [marginsieve.validate(model, each.X, each.y, name=f"cohort {k}") for k, each in enumerate(new)]
     >>> join_validations(parts).result["pooled"]["auc"]["cohorts"]
-    2
+    3
     """
     if not validations:
         raise InputError("no validation was given: there is nothing to join")
@@ -188,23 +188,28 @@ def join_validations(validations: Sequence[Validation]) -> Validation:
             renamed.append({**cohort, "files": files})
     cohorts = renamed
     result = {**first.result, "cohorts": cohorts}
-    result["pooled"] = pool_scores(result, cohorts)
+    result["pooled"], result["not_pooled"] = pool_scores(result, cohorts)
     predictions = {name: table for each in validations for name, table in each.predictions.items()}
     columns = {name: table for each in validations for name, table in each.columns.items()}
     return replace(first, result=plain_values(result), predictions=predictions, columns=columns, models=models)
 
 
-def pool_scores(result: Mapping[str, Any], cohorts: Sequence[Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The listed scores over the cohorts that have them, as they are and aligned."""
+def pool_scores(
+    result: Mapping[str, Any], cohorts: Sequence[Mapping[str, Any]]
+) -> tuple[dict[str, dict[str, Any]], str]:
+    """The listed scores over the cohorts that have them with intervals, as is and aligned; which are left out."""
     out = {}
+    names = result["listed_scores"][-1:]
+    known_by = [c for c in cohorts if all(_has_interval(c["lines"]["as_is"]["scores"], name) for name in names)]
+    left_out = [cohort["name"] for cohort in cohorts if cohort not in known_by]
     for line in ("as_is", "aligned"):
         for name in result["listed_scores"]:
             known = [
                 (cohort["lines"][line]["scores"][name], min(each["rows"] for each in cohort["mix"]))
                 for cohort in cohorts
-                if name in cohort["lines"].get(line, {"scores": {}})["scores"]
+                if _has_interval(cohort["lines"].get(line, {"scores": {}})["scores"], name)
             ]
-            if len(known) < 2:
+            if len(known) < FEWEST_POOLED:
                 continue
             pooled = pool(
                 [each["value"] for each, _ in known], [each["error"] for each, _ in known], [n for _, n in known]
@@ -212,7 +217,12 @@ def pool_scores(result: Mapping[str, Any], cohorts: Sequence[Mapping[str, Any]])
             values = plain_values(asdict(pooled))
             text = pooled_sentence(result, name, line, values)
             out[name if line == "as_is" else f"{name}_aligned"] = {**values, "line": line, "score": name, "text": text}
-    return out
+    return out, unpooled_sentence(left_out, len(known_by))
+
+
+def _has_interval(scores: Mapping[str, Any], name: str) -> bool:
+    low = scores.get(name, {"low": None})["low"]
+    return low is not None and bool(np.isfinite(low))
 
 
 def plain_values(value: Any) -> Any:
