@@ -225,7 +225,7 @@ def test_an_interrupted_study_goes_on_where_it_was(moment, folder, run, tmp_path
         "--n-features-to-select",
         5,
         "--without",
-        "suspects,references",
+        "suspects,references,learning-curve",
         "--n-permutations",
         24,
         "--out",
