@@ -827,6 +827,7 @@ class ScoreInfo:
     share: bool = True  # a share of rows, which still varies where no error was seen
     higher_is_better: bool = True
     varies_with_mix: bool = False  # whether it is another number where the classes are mixed otherwise
+    fewest_errors: float = 0.0  # above 0, of a pass, for an interval for another model than the one that is scored
 
 
 @dataclass(frozen=True)

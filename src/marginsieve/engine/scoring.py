@@ -237,6 +237,8 @@ def average_scores(
             spread = (max(spread[0], errors[name]), max(spread[1], errors[name]))
         error[name] = max(spread)
         few = min(counts) < FEWEST
+        if not fixed and metric.fewest_errors:  # what another model has cannot be told where this is near 0
+            few = few or value[name] < metric.fewest_errors * np.sqrt(parts.sum())
         ends[name] = NO_ENDS if few else interval_ends(metric.scale, value[name], spread, min(counts), level)
     return Scores(value, *_split(ends), error, level, by_stratum, counts, {name: metrics[name].scale for name in value})
 

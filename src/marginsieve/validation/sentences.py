@@ -11,7 +11,7 @@ from ..report.numbers import format_score, format_share
 NAMED = 5  # columns in a sentence
 
 
-def meaning_of_gate(gate: float | None, limit: float, classes: bool = True) -> str:
+def meaning_of_gate(gate: float | None, limit: float, measured: bool = True) -> str:
     """What s says, by what alignment did for families of real cohorts, whose outcomes were classes."""
     if gate is None:
         return "It is not known how far the columns are shifted."
@@ -20,7 +20,7 @@ def meaning_of_gate(gate: float | None, limit: float, classes: bool = True) -> s
             f"The columns are shifted by s = {gate:.2f} standard deviations (root mean square beyond what sampling "
             f"gives). Above {limit:g} alignment by the cohort's own rows gained balanced accuracy in most families of "
             "real cohorts (.03 to .13 on average), and lost some in others"
-            f"{'.' if classes else '; of other outcomes than classes that was not measured.'}"
+            f"{'.' if measured else '; of other outcomes than classes that was not measured.'}"
         )
     return (
         f"The columns are hardly shifted (s = {gate:.2f}, up to {limit:g}): there alignment gained nothing on average."

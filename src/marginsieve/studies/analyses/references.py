@@ -155,7 +155,8 @@ class OnCodes(ClassifierMixin, TableColumns, BaseEstimator):
             value = cross_val_predict(clone(self.model_), X, y, cv=folds, method="predict_proba")[:, 1]
         known = np.flatnonzero(np.isfinite(value))
         outcome = Classes() if self.outcome is None else self.outcome
-        target = outcome.read(X, y).settle(outcome)
+        codes = np.searchsorted(self.classes_, y)
+        target = ClassTarget(np.ones(len(codes)), None, self.classes_, codes, outcome).settle(outcome)
         sign = 1.0 if target.classes[1] == target.in_terms_of_user(target.positive) else -1.0
         return float(sign * target.threshold_of(sign * value[known], known, np.ones(len(known))))
 
