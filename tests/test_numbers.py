@@ -35,9 +35,9 @@ from marginsieve.solvers.ridge import SHARES, factor_ridge
 from marginsieve.solvers.ridge import kernel_ridge as solve_ridge
 from marginsieve.studies.aggregate import without_rows
 from marginsieve.studies.analyses.substitutes import predict_on
-from marginsieve.studies.analyses.unexplained_rows import scale_errors
+from marginsieve.studies.analyses.unexplained_rows import UnexplainedRows, is_skewed, scale_errors
 
-RECIPES = tuple(name for name, recipe in recipes.RECIPES.items() if "numbers" in recipe.outcomes)
+RECIPES = recipes.names("numbers")
 
 
 def linear_table(m=80, n=30, noise=1.0, seed=0):
@@ -615,6 +615,30 @@ def test_numbers_may_be_classes_if_somebody_says_so():
         marginsieve.study(X, np.arange(60), outcome="classes")
 
 
+def test_numbers_over_orders_of_magnitude_are_noticed():
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=500)
+    assert is_skewed(np.exp(1.5 * normal))
+    assert not is_skewed(normal)  # below 0
+    assert not is_skewed(normal - normal.min() + 1.0)
+    assert not is_skewed(np.exp(0.1 * normal))
+    doubt = UnexplainedRows().doubt(
+        {"analyses": {"unexplained": {"skewed": True}}, "table": {"numbers": {"mean": 9.0, "median": 1.0}}}
+    )
+    assert doubt.code == "MS125"
+
+
+def test_methods_are_described_for_the_outcome(studied):
+    """No word of what only classes have."""
+    result, page = studied[2].result, studied[2].html()
+    main, every = result["methods"][0], result["methods"][-1]
+    assert main["does"] == recipes.entry(main["name"]).does_for["numbers"]
+    assert every["does"] == "All features with the same kind of machine."
+    assert "threshold" not in result["methods_text"]
+    assert "stratified" not in result["methods_text"] + result["protocol"]["outer"]
+    assert "threshold" not in re.sub(r"<[^>]+>", " ", page[page.index("<body") : page.index("BibTeX")])
+
+
 def test_scaled_errors_are_robust():
     errors = np.r_[np.random.default_rng(0).normal(size=200), 50.0]
     scaled = scale_errors(errors)
@@ -689,3 +713,37 @@ def test_the_suites_of_other_outcomes_can_be_read(name):
     suite = Suite.read(Path(__file__).parents[1] / "benchmarks" / "suites" / f"{name}.toml")
     assert suite.outcome == name
     assert {len(table.target) for table in suite.tables()} <= {60, 100, 150, 200}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"positive": 1.0}, "positive is 1.0, and the outcome is numbers: it is for classes"),
+        ({"sensitivity": 0.9}, "sensitivity is 0.9"),
+        ({"next_cohort": ("30+50",)}, "next_cohort is"),
+        ({"horizon": 3.0}, "horizon is 3.0"),
+        ({"methods": "l1-cssvm"}, "the method 'l1-cssvm' takes classes, and the outcome is numbers"),
+    ],
+)
+def test_what_is_about_other_outcomes_is_refused_by_name(options, message):
+    X, y = linear_table(40, 6)
+    with pytest.raises(InputError, match=re.escape(message)):
+        marginsieve.study(X, y, outcome="numbers", **{**QUICK, **options})
+
+
+@pytest.mark.filterwarnings("ignore:::distributed", "ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.long
+@pytest.mark.parametrize("outcome", ["numbers", "survival"])
+def test_a_cluster_gives_the_same_result(outcome, tmp_path):
+    distributed = pytest.importorskip("dask.distributed", reason="dask is not installed")
+    spec = {
+        "outcome": outcome,
+        "protocol": {"name": "nested", "folds": 3, "repeats": 1},
+        "data": [{"name": "a", "cohort": {"n_samples": 60, "n_features": 20, "n_relevant": 3}}],
+        "method": [{"name": "fisher"}, {"name": "clinical-rfe"}],
+    }
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        there = run_suite(Suite.read(spec), tmp_path / "there", cluster=cluster.scheduler_address)
+    pd.testing.assert_frame_equal(there.scores(), run_suite(Suite.read(spec), tmp_path / "here").scores())

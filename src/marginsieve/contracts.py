@@ -897,6 +897,17 @@ class ReadsCohorts(Protocol):
 
 
 @runtime_checkable
+class PredictsAtTimes(Protocol):
+    """Knows the chance of no event up to a time."""
+
+    @property
+    def horizon(self) -> float | None: ...  # that time
+
+    def at_horizon(self, horizon: float) -> Decision:
+        """The same for another time."""
+
+
+@runtime_checkable
 class Recalibrates(Protocol):
     """Can learn from a new cohort what its values mean there: probabilities, and where they are cut."""
 

@@ -15,6 +15,7 @@ from ..engine.store import FILE, Store
 from ..errors import InputError
 from ..fitting.settings import find_outcome
 from ..outcomes import Classes, ClassTarget, Target
+from ..outcomes.scores import METRICS
 from ..report.figures import COLOURS, finish_figure, new_figure
 from .statistics import Comparison, compare
 
@@ -146,11 +147,9 @@ class SuiteResult:
     def _titles(self) -> dict[str, str]:
         """The metrics of the suite's outcome, with their titles, the main one first."""
         _, data, about = self._rows()
-        if not data:
-            return {}
-        target = _stored_target(next(iter(data.values())), about)
-        names = dict.fromkeys((target.list_score, *target.metrics))
-        return {name: target.metrics[name].title for name in names}
+        if not data or about.get("outcome", Classes.name) == Classes.name:
+            return METRICS
+        return {name: metric.title for name, metric in _stored_target(next(iter(data.values())), about).metrics.items()}
 
     def main_metric(self) -> str:
         """The metric that is shown where none is named: balanced accuracy, R2 or Harrell's C.
@@ -194,7 +193,7 @@ class SuiteResult:
         import pandas as pd
 
         titles = self._titles()
-        metric = next(iter(titles), "") if metric is None else metric
+        metric = next(iter(titles)) if metric is None else metric
         if metric not in titles:
             raise InputError(f"metric is {metric!r}; it must be one of {', '.join(titles)}")
         rows, data, about = self._rows()

@@ -201,8 +201,9 @@ def validate(
     known = []
     for path, name in zip(tables, names, strict=True):
         frame = read_table(path, target=column, whole=True, ragged=ragged)
-        outcome = arguments.outcome_of(frame, column, path)
         _, model = files.model_and_promise(result, long, frame.columns)
+        times = None if promise is None else promise["options"]["time"]
+        outcome = arguments.outcome_of(frame, column, path, model, times)
         known.append(score(model, frame, outcome, promise=promise, name=name, **options))
     joined = join_validations(known)
     joined.result["how"]["command"] = shlex.join(["marginsieve", *sys.argv[1:]])
@@ -220,6 +221,9 @@ def predict(
     out: Annotated[Path | None, Option(help="The predictions (.csv); predicted.csv, with --json no file.")] = None,
     align: Annotated[str, Option(help=f"{ALIGN_HELP} Nothing is aligned without it.")] = "none",
     prevalence: Annotated[float | None, Option(help=PREVALENCE_HELP)] = None,
+    horizon: Annotated[
+        float | None, Option(help="Time up to which survival is predicted; by default that of the study.")
+    ] = None,
     explained: Annotated[bool, Option("--explain", help=EXPLAIN_HELP)] = False,
     ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
@@ -242,7 +246,7 @@ def predict(
     ledger = Ledger()
     new = read_table(table, whole=True, ragged=ragged, ledger=ledger)
     fitted = files.model_and_promise(model, False, new.columns)[1] if (model / "result.json").exists() else load(model)
-    prediction = say(fitted, new, align, prevalence)
+    prediction = say(fitted, new, align, prevalence, horizon)
     labels = arguments.find_outcomes(model, new, fitted)
     frame = prediction.table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))
@@ -322,14 +326,18 @@ def reproduce() -> None:
 def methods(
     as_json: Annotated[bool, Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
-    """List the methods."""
+    """List the methods and the outcomes that they take."""
     from .. import recipes
 
-    entries = [(recipe.title, recipe.does, recipe.source) for recipe in recipes.RECIPES.values()]
+    headings = ("method", "outcomes", "what it does", "source")
+    entries = [
+        (recipe.title, ", ".join(sorted(recipe.outcomes)), recipe.does, recipe.source)
+        for recipe in recipes.RECIPES.values()
+    ]
     if as_json:
-        sys.stdout.write(json.dumps([{"name": n, "does": d, "source": s} for n, d, s in entries], indent=2) + "\n")
+        keys = ("name", "outcomes", "does", "source")
+        sys.stdout.write(json.dumps([dict(zip(keys, each, strict=True)) for each in entries], indent=2) + "\n")
         return
-    headings = ("method", "what it does", "source")
     show_grid(headings, entries, left=headings, overflow="fold", no_wrap=("method",))
 
 

@@ -11,7 +11,7 @@ from ..estimators import Blend, SVMSelector
 from ..estimators.selector import linear_and_clinical, ridge_machines, ridge_views
 from ..fitting.parts import criterion_of, kernel_of, machine_of
 from ..kernels import Clinical, Gaussian
-from ..machines import CSVC, MKL, CoxRidge, KernelRidge, MartingaleRidge, Sphere
+from ..machines import CSVC, MKL, CoxRidge, KernelRidge, MartingaleRidge, RankingSVM, Sphere
 from ..outcomes import Classes, Survival
 from ..searches import Backward, InTurns, TopK
 from .registry import outcome_named, register
@@ -24,6 +24,10 @@ from .registry import outcome_named, register
     takes="numbers sparse",
     cost=(0.2, 0.8, 1.8),
     default_for={"numbers": 2, "outcome numbers": 2, "outcome survival": 3},
+    does_for={
+        "numbers": "Recursive elimination by the margin change of kernel ridge regression, which also predicts.",
+        "survival": "Recursive elimination by ridge regression on martingale residuals; proportional hazards predict.",
+    },
 )
 def svm_rfe(
     kernel: KernelLike = "linear", C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any
@@ -31,7 +35,8 @@ def svm_rfe(
     """Recursive elimination by the margin change of a support vector machine.
 
     With outcome="numbers" it is elimination by kernel ridge regression, with outcome="survival" by ridge regression on
-    martingale residuals, then proportional hazards; `C` plays no part in either.
+    martingale residuals, then a support vector machine that ranks (`marginsieve.machines.RankingSVM`); `C` plays no
+    part in either.
 
     Parameters
     ----------
@@ -59,7 +64,11 @@ def svm_rfe(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _by_margin(kernel, C, step, {"standardize": standardize, **settings})
+    settings = {"standardize": standardize, **settings}
+    if outcome_named(settings) == Survival.name:
+        eliminates, _ = ridge_machines(Survival.name)
+        return _backward(kernel, eliminates, MarginChange(), step, settings, RankingSVM())
+    return _by_margin(kernel, C, step, settings)
 
 
 @register(
@@ -75,6 +84,11 @@ def svm_rfe(
         "outcome numbers, mixed": 2,
         "outcome survival": 1,
         "outcome survival, mixed": 1,
+    },
+    does_for={
+        "numbers": "Recursive elimination by kernel ridge regression on the clinical kernel, which also predicts.",
+        "survival": "Eliminations by ridge regression on martingale residuals on the clinical kernel, merged by turns; "
+        "proportional hazards predict.",
     },
 )
 def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SVMSelector:
@@ -300,6 +314,12 @@ COSTS = (1.0, 10.0, 100.0)  # C of the non-linear probe, chosen by inner folds
         "outcome numbers, mixed": 1,
         "outcome survival": 2,
     },
+    does_for={
+        "numbers": "Eliminations by kernel ridge regression on the linear and on the clinical kernel, weighted so that "
+        "their mean has the smallest squared error.",
+        "survival": "Eliminations by ridge regression on martingale residuals on the linear and on the clinical "
+        "kernel; proportional hazards predict in each, averaged.",
+    },
 )
 def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any) -> Blend:
     """A linear machine on the best columns by the Fisher score, and elimination on the clinical kernel, averaged.
@@ -308,8 +328,8 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     other columns, and missing cells at the means of the training rows; the clinical kernel takes both as they are. With
     outcome="numbers" both views are eliminations by kernel ridge regression with penalty 0.1, each predicts by ridge
     regression at the penalty that leave-one-out chooses, and views are weighed so that their mean has the smallest
-    squared error on held-out rows. With outcome="survival" the regression is on martingale residuals, and each view
-    predicts by proportional hazards. `C` plays no part in either.
+    squared error on held-out rows. With outcome="survival" the regression is on martingale residuals with penalty 1,
+    and each view predicts by proportional hazards. `C` plays no part in either.
 
     Parameters
     ----------
@@ -353,6 +373,7 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     takes="numbers",
     cost=(0.8, 10.0, 10.0),
     default_for={"numbers": 4},
+    does_for={"numbers": "The best features by RReliefF, then kernel ridge regression on the Gaussian kernel."},
 )
 def interactions(
     n_neighbors: int = 10, C: float | tuple[float, ...] = COSTS, standardize: bool = True, **settings: Any

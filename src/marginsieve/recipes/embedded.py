@@ -461,7 +461,14 @@ def kp_svdd(
     return _kp(kernel, Sphere(r=r, r_out=r_out), {"C2": C2}, {"standardize": standardize, **settings})
 
 
-@register("maldonado2011", family="scaling", outcomes="classes numbers")
+@register(
+    "maldonado2011",
+    family="scaling",
+    outcomes="classes numbers",
+    does_for={
+        "numbers": "Penalised kernel scaling with the least-squares machine that decides how many features stay.",
+    },
+)
 def kp_svm(
     kernel: KernelLike = "gaussian",
     C: float = 1.0,

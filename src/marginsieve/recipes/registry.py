@@ -50,6 +50,8 @@ class Recipe:
         Whether the cost was measured.
     default_for : mapping of str to int, default={}
         Shapes of tables for which a study runs the recipe by default, with its position.
+    does_for : mapping of str to str, default={}
+        For outcomes of which that is not the first sentence of the docstring: what it does.
 
     Attributes
     ----------
@@ -77,6 +79,7 @@ class Recipe:
     cost: tuple[float, float, float] = OTHERS
     measured: bool = False
     default_for: Mapping[str, int] = field(default_factory=dict)
+    does_for: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -168,6 +171,7 @@ def register(
     outcomes: str = "classes",
     cost: tuple[float, float, float] | None = None,
     default_for: Mapping[str, int] | None = None,
+    does_for: Mapping[str, str] | None = None,
     bibtex: str = "",
 ) -> Callable[[Function], Function]:
     """Register a function that returns a configured `SVMSelector` or `Blend` as a method.
@@ -187,6 +191,8 @@ def register(
         that was not measured.
     default_for : mapping of str to int, or None, default=None
         Shapes of tables (`SHAPES`) for which a study runs the recipe by default, with its position.
+    does_for : mapping of str to str, or None, default=None
+        What it does with an outcome, in a sentence, where that is not the first one of the docstring.
     bibtex : str, default=""
         BibTeX entries that `references.bib` does not have.
 
@@ -219,7 +225,7 @@ def register(
     def add(function: Function) -> Function:
         name = describe_like(SharedParameters)(function).__name__
         sets = frozenset(takes.split()), frozenset(outcomes.split())
-        known = OTHERS if cost is None else cost, cost is not None, default_for or {}
+        known = OTHERS if cost is None else cost, cost is not None, default_for or {}, does_for or {}
         RECIPES[name] = Recipe(name, function, citation, family, *(*sets, *known))
         return function
 
@@ -248,7 +254,7 @@ def refuse_outcome(recipe: Recipe, outcome: str) -> None:
     >>> recipes.refuse_outcome(recipes.entry("lasso"), "numbers")  # nothing to refuse
     """
     if outcome in OUTCOMES and outcome not in recipe.outcomes:
-        others = [other.title for other in RECIPES.values() if outcome in other.outcomes]
+        others = [RECIPES[name].title for name in names(outcome)]
         raise InputError(
             f"the method {recipe.title!r} takes {' and '.join(sorted(recipe.outcomes))}, and the outcome is {outcome}: "
             f"the methods for it are {listing(others, most=50)}"
@@ -281,8 +287,13 @@ def configure(recipe: Callable[..., FittedSelector], settings: Mapping[str, Any]
     return selector
 
 
-def names() -> list[str]:
-    """The names of all recipes.
+def names(outcome: str | None = None) -> list[str]:
+    """The names of all recipes, or of those that take an outcome.
+
+    Parameters
+    ----------
+    outcome : "classes", "numbers", "survival" or None, default=None
+        The outcome; None is any.
 
     Returns
     -------
@@ -292,10 +303,10 @@ def names() -> list[str]:
     Examples
     --------
     >>> from marginsieve import recipes
-    >>> "svm_rfe" in recipes.names()
-    True
+    >>> "svm_rfe" in recipes.names(), "lasso" in recipes.names("classes")
+    (True, False)
     """
-    return list(RECIPES)
+    return [name for name, recipe in RECIPES.items() if outcome is None or outcome in recipe.outcomes]
 
 
 def entry(name: str) -> Recipe:

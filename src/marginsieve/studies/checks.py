@@ -44,6 +44,7 @@ CHECKS = {
     "marks": Check("MS122", "words that were read as empty cells"),
     "site": Check("MS123", "columns that look like a site or a batch"),
     "outcome": Check("MS124", "a target that was taken as numbers"),
+    "skewed": Check("MS125", "numbers over several orders of magnitude"),
     "unstable": Check("MS201", "an unstable list"),
     "wide": Check("MS202", "a wide interval"),
     "long": Check("MS203", "a list longer than in any fold"),

@@ -15,11 +15,11 @@ from ..batches.arrays import has_cuda
 from ..data.file_access import follow_umask
 from ..engine.units import OutOfTime, limit_seconds
 from ..engine.workers import Run, run_in_thread, workers
-from ..errors import InputError, SolverError
+from ..errors import InputError, SolverError, shown_value
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.persistence import NAME
 from ..fitting.view_averaging import works_in_batches
-from ..outcomes import Survival, Target
+from ..outcomes import Numbers, Survival, Target
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from ..validation import Validation, validate
@@ -495,6 +495,11 @@ def _settle_outcome(data: StudyData, options: StudyOptions) -> tuple[StudyData, 
         outcome = Survival(probability=True, horizon=options.horizon)
     elif options.horizon is not None:
         raise InputError(f"horizon is {options.horizon!r}, and the outcome is {outcome}: it is for survival")
+    without_forecast = ("next_cohort",) if data.outcome == Numbers.name else ()
+    for name in ("positive", "sensitivity", "specificity", *without_forecast):
+        if data.outcome in (Numbers.name, Survival.name) and getattr(options, name):
+            value = getattr(options, name)
+            raise InputError(f"{name} is {shown_value(value)}, and the outcome is {data.outcome}: it is for classes")
     options = replace(options, outcome=outcome)
     if options.positive is None and outcome == "classes":
         label, notes = find_positive(data.y, data.target)

@@ -23,7 +23,7 @@ from ..errors import InputError, listing, many, refuse_surrogates, shown_value
 from ..estimators import find_suspects
 from ..fitting.rows import Rows
 from ..fitting.settings import refuse_dense
-from ..outcomes import Classes, Survival
+from ..outcomes import Classes, Numbers, Survival
 from ..outcomes.survival import holds_times, read_times
 from ..outcomes.target import NUMBERS, plain_labels
 from .checks import CHECKS, Finding
@@ -579,6 +579,8 @@ def find_label(data: StudyData, label_text: str | None) -> Any:
     """The class that the text `positive` names; None where it names none."""
     if label_text is None:
         return None
+    if data.outcome in (Numbers.name, Survival.name):
+        raise InputError(f"positive is {label_text!r}, and the outcome is {data.outcome}: it is for classes")
     for label in data.y.unique():
         if str(label) == label_text:
             return label
