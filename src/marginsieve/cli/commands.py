@@ -326,14 +326,18 @@ def reproduce() -> None:
 def methods(
     as_json: Annotated[bool, Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
-    """List the methods."""
+    """List the methods and the outcomes that they take."""
     from .. import recipes
 
-    entries = [(recipe.title, recipe.does, recipe.source) for recipe in recipes.RECIPES.values()]
+    headings = ("method", "outcomes", "what it does", "source")
+    entries = [
+        (recipe.title, ", ".join(sorted(recipe.outcomes)), recipe.does, recipe.source)
+        for recipe in recipes.RECIPES.values()
+    ]
     if as_json:
-        sys.stdout.write(json.dumps([{"name": n, "does": d, "source": s} for n, d, s in entries], indent=2) + "\n")
+        keys = ("name", "outcomes", "does", "source")
+        sys.stdout.write(json.dumps([dict(zip(keys, each, strict=True)) for each in entries], indent=2) + "\n")
         return
-    headings = ("method", "what it does", "source")
     show_grid(headings, entries, left=headings, overflow="fold", no_wrap=("method",))
 
 
