@@ -44,6 +44,8 @@ CHECKS = {
     "marks": Check("MS122", "words that were read as empty cells"),
     "site": Check("MS123", "columns that look like a site or a batch"),
     "outcome": Check("MS124", "a target that was taken as numbers"),
+    "prose": Check("MS125", "free text"),
+    "sheet": Check("MS126", "a spreadsheet with several sheets"),
     "unstable": Check("MS201", "an unstable list"),
     "wide": Check("MS202", "a wide interval"),
     "long": Check("MS203", "a list longer than in any fold"),

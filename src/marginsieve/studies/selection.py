@@ -53,13 +53,15 @@ CORE = 0.9  # share of the outer folds that selected a feature of the core
 class ScoreFormula:
     """score = sum_j coefficient_j x_j + intercept, above 0 for the positive class.
 
-    The probability of that class is the logistic function of slope * score + offset.
+    The probability of that class is the logistic function of slope * score + offset. sign * score is the decision
+    value, above 0 for the second class.
     """
 
     coefficient: Array  # (columns,)
     intercept: float
     slope: float
     offset: float
+    sign: int
 
 
 @dataclass(frozen=True)
@@ -101,7 +103,7 @@ class Selection:
         if not self.nested.target.has_auc or not hasattr(selector, "coef_"):
             return None
         sign, (slope, offset) = selector._sign, selector._sigmoid[0]
-        return ScoreFormula(sign * selector.coef_[0], sign * selector.intercept_[0], slope, sign * offset)
+        return ScoreFormula(sign * selector.coef_[0], sign * selector.intercept_[0], slope, sign * offset, int(sign))
 
     def features(self) -> pd.DataFrame:
         """Every feature by rank: name, rank, score, part of the list, share of the outer folds, what it resembles.

@@ -310,4 +310,4 @@ def _formula(selection: Selection) -> dict[str, Any] | None:
     """What goes with the features' coefficients to score a new sample by hand."""
     if (formula := selection.formula) is None:
         return None
-    return {"intercept": formula.intercept, "slope": formula.slope, "offset": formula.offset}
+    return {"intercept": formula.intercept, "slope": formula.slope, "offset": formula.offset, "sign": formula.sign}
