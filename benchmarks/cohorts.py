@@ -3,9 +3,12 @@
 python -m benchmarks.cohorts coverage coverage.csv --tables 2000          # intervals of a sealed model's scores
 python -m benchmarks.cohorts forecast forecast.csv --tables 200           # generated pairs, measured in the same way
 python -m benchmarks.cohorts shifted shifted.csv --tables 100             # generated pairs, shifted, of another mix
+python -m benchmarks.cohorts elsewhere elsewhere.csv --tables 200         # intervals on those, as is and aligned
 python -m benchmarks.cohorts sites sites.csv --tables 500                 # the alarms about sites
 python -m benchmarks.cohorts real real.csv --tables-of FOLDER             # pairs of real cohorts, parquet files
 python -m benchmarks.cohorts table coverage.csv forecast.csv ...
+
+A file that exists is continued: tables that it has are not made again.
 """
 
 from __future__ import annotations
@@ -175,6 +178,54 @@ def lines_of(model: Any, X: Any, y: Any, share: float) -> dict[str, float]:
     return out
 
 
+MANY = 20_000  # rows from which the cohorts are drawn: their scores are the truth
+DRAWN = {"100 rows": 100, "250 rows": 250}
+
+
+def elsewhere(seed: int) -> Iterator[dict[str, Any]]:
+    """Whether the intervals on a cohort cover what the same model, as is or aligned to it, scores on very many rows."""
+    for k, (name, (shift, share)) in enumerate(SHIFTS.items()):
+        rng = np.random.default_rng([seed, k, 3])
+        state = int(rng.integers(2**31))
+        old, new = make_cohort(
+            MANY, 60, n_relevant=8, effect=0.7, prevalence=(0.3, share), cohorts=2, shift=shift, random_state=state
+        )
+        model = recipes.fisher(standardize=True, class_weight="balanced", probability=True, random_state=0)
+        model.fit(old.X.iloc[:120], old.y.iloc[:120])
+        X, positive = new.X, (new.y == "case").to_numpy()
+        for words, size in DRAWN.items():
+            ours = round(share * size)
+            rows = np.concatenate(
+                [
+                    rng.permutation(np.flatnonzero(positive))[:ours],
+                    rng.permutation(np.flatnonzero(~positive))[ours - size :],
+                ]
+            )
+            known = validate(model, X.iloc[rows], new.y.iloc[rows], align="location-scale")
+            for line, fitted in (("as_is", model), ("aligned", known.models["aligned"])):
+                truth = score_many(fitted, X, positive)
+                for score, entry in known.result["cohorts"][0]["lines"][line]["scores"].items():
+                    yield {
+                        "setting": f"{name}, {words}, {line.replace('_', ' ')}",
+                        "score": score,
+                        "covered": entry["low"] <= truth[score] <= entry["high"],
+                        "below": entry["high"] < truth[score],
+                        "width": entry["high"] - entry["low"],
+                        "error": entry["value"] - truth[score],
+                    }
+
+
+def score_many(model: Any, X: pd.DataFrame, positive: np.ndarray) -> dict[str, float]:
+    """The scores of a fitted model on these rows."""
+    ours = list(model.classes_).index("case")
+    sign = 1.0 if ours else -1.0
+    predictions = Pass(
+        (model.predict(X) == "case").astype(int), sign * model.decision_function(X), model.predict_proba(X)[:, ours]
+    )
+    target = ClassTarget.from_codes(positive.astype(int))
+    return dict(score_predictions(target, [predictions], fixed=True).value)
+
+
 # -- sites ------------------------------------------------------------------------------------------------------------
 
 SITES: dict[str, dict[str, float]] = {
@@ -219,7 +270,7 @@ def sites(seed: int) -> Iterator[dict[str, Any]]:
         rng = np.random.default_rng([seed, k])
         X, y, site = site_table(rng, **how)
         schema = Schema.from_table(X)
-        known = judge_sites(Rows(schema, schema.table(X), ClassTarget.from_codes(y).settle(Classes())), site, rng, 199)
+        known = judge_sites(Rows(schema, schema.table(X), ClassTarget.from_codes(y).settle(Classes())), site, rng)
         names = ("association_p", "columns_p", "transfer_p", "left_out", "pseudo", "is_confounded", "loses")
         yield {"setting": name, **{each: getattr(known, each) for each in names}}
 
@@ -227,7 +278,10 @@ def sites(seed: int) -> Iterator[dict[str, Any]]:
 # -- real cohorts -----------------------------------------------------------------------------------------------------
 
 BLADDER = ("gse1827", "stransky_u95av2", "stransky_u95a", "gse89", "gse37317")
-FAMILIES: dict[str, list[tuple[str, str]]] = {
+IMPACT = ("PEG", "TCDB", "UK4")  # the largest and the two of the highest mortality
+FAMILIES: dict[str, list[tuple[str, str]]] = {  # those that take long come first
+    "polish": [("polish_1year", "polish_5year")],
+    "bladder": [(f"bladder_{a}", f"bladder_{b}") for a in BLADDER for b in BLADDER if a != b],
     "golub": [("golub_train", "golub_test"), ("golub_test", "golub_train")],
     "breast_tcga": [("breast_tcga_train", "breast_tcga_test")],
     "metastasis": [
@@ -236,14 +290,33 @@ FAMILIES: dict[str, list[tuple[str, str]]] = {
     ],
     "heart": [("heart_cleveland", "heart_hungarian")],
     "pima": [("pima_train", "pima_test"), ("pima_test", "pima_train")],
-    "polish": [("polish_1year", "polish_5year")],
-    "bladder": [(f"bladder_{a}", f"bladder_{b}") for a in BLADDER for b in BLADDER if a != b],
+    "rotterdam": [("rotterdam", "gbsg")],
+    "ovarian": [("ovarian_gse51088", "ovarian_gse19829"), ("ovarian_gse19829", "ovarian_gse51088")],
+    "impact": [(f"impact_sites@{a}", f"impact_sites@{b}") for a in IMPACT for b in IMPACT if a != b],
+    "autism": [
+        ("autism_sites@batch_1", "autism_sites@batch_2"),
+        ("autism_sites@batch_2", "autism_sites@batch_1"),
+    ],
 }
+DAYS = 1095.0  # of times to an event: whether it came within three years
+
+
+def read_cohort(folder: Path, name: str) -> pd.DataFrame:
+    """A table, or its rows of a site; rows that were not followed long enough are left out."""
+    file, _, site = name.partition("@")
+    frame = pd.read_parquet(folder / f"{file}.parquet")
+    if site:
+        frame = frame[frame["site"] == site].drop(columns="site").reset_index(drop=True)
+    if "time" in frame:
+        frame = frame[(frame["time"] > DAYS) | (frame["event"] == 1)].reset_index(drop=True)
+        frame["target"] = np.where(frame["time"] > DAYS, "later", "within")
+        frame = frame.drop(columns=["time", "event"])
+    return frame
 
 
 def read_pair(folder: Path, old: str, new: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Two cohorts with the columns that both have; of three classes one is compared with the others."""
-    A, B = (pd.read_parquet(folder / f"{name}.parquet") for name in (old, new))
+    A, B = (read_cohort(folder, name) for name in (old, new))
     columns = [name for name in A.columns if name in B.columns]
     A, B = A[columns], B[columns]
     if A["target"].nunique() > 2:
@@ -251,16 +324,18 @@ def read_pair(folder: Path, old: str, new: str) -> tuple[pd.DataFrame, pd.DataFr
     return A, B
 
 
-def real(folder: Path, family: str, old: str, new: str, method: str) -> dict[str, Any]:
+def real(folder: Path, family: str, old: str, new: str, method: str) -> Iterator[dict[str, Any]]:
     """A study on one cohort, and its model on another."""
     start = time.perf_counter()
     A, B = read_pair(folder, old, new)
+    if method == "fisher":  # takes numbers alone
+        A, B = (frame.drop(columns=frame.drop(columns="target").select_dtypes("category").columns) for frame in (A, B))
     known = {"family": family, "from": old, "to": new, "method": method}
     options: dict[str, Any] = {
         "methods": method,
         "n_repeats": 1,
         "n_jobs": 1,
-        "max_samples": 2000 if len(A) > 2000 else None,
+        "max_samples": 600 if len(A) > 600 else None,
     }
     skipped = ("references", "suspects", "substitutes", "other-lists", "false-share", "effects")
     try:
@@ -280,7 +355,7 @@ def real(folder: Path, family: str, old: str, new: str, method: str) -> dict[str
         known |= lines_of(study.model, X, y, share)
     except InputError as error:
         known["error"] = str(error)[:200]
-    return {**known, "seconds": time.perf_counter() - start}
+    yield {**known, "seconds": time.perf_counter() - start}
 
 
 # -- tables of results ------------------------------------------------------------------------------------------------
@@ -356,6 +431,7 @@ def say_real(frame: pd.DataFrame) -> Iterator[str]:
 
 SAY: dict[str, Callable[[pd.DataFrame], Iterator[str]]] = {
     "coverage": say_coverage,
+    "elsewhere": say_coverage,
     "forecast": say_forecast,
     "shifted": say_shifted,
     "sites": say_sites,
@@ -363,23 +439,40 @@ SAY: dict[str, Callable[[pd.DataFrame], Iterator[str]]] = {
 }
 RUN: dict[str, Callable[[int], Iterator[dict[str, Any]]]] = {
     "coverage": coverage,
+    "elsewhere": elsewhere,
     "forecast": forecasts,
     "shifted": shifted,
     "sites": sites,
 }
 
 
-def collect(what: str, seed: int) -> list[dict[str, Any]]:
-    """The rows of a seed."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return [{"what": what, **row} for row in RUN[what](seed)]
+WRITTEN = 20  # times that the file is written
 
 
-def collect_real(*words: Any) -> dict[str, Any]:
+def collect(key: str, run: Callable[..., Any], *words: Any) -> list[dict[str, Any]]:
+    """The rows of a task."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return {"what": "real", **real(*words)}
+        return [{"task": key, **row} for row in run(*words)]
+
+
+def run_all(file: Path, what: str, tasks: dict[str, tuple[Any, ...]], jobs: int) -> pd.DataFrame:
+    """The rows of all tasks in their order; those that the file has are kept."""
+    parts = [pd.read_csv(file, dtype={"task": str})] if file.exists() else []
+    known = set(parts[0]["task"]) if parts else set()
+    left = {key: words for key, words in tasks.items() if key not in known}
+    order, every = {key: k for k, key in enumerate(tasks)}, max(1, len(left) // WRITTEN)
+    with Parallel(n_jobs=jobs, return_as="generator_unordered") as pool:
+        for k, rows in enumerate(pool(delayed(collect)(key, *words) for key, words in left.items()), 1):
+            parts.append(pd.DataFrame([{"what": what, **row} for row in rows]))
+            if k % every == 0 or k == len(left):
+                frame = pd.concat(parts, ignore_index=True)
+                parts = [frame.sort_values("task", key=lambda task: task.map(order).fillna(-1), kind="stable")]
+                whole = file.with_name(f"part-{file.name}")
+                parts[0].to_csv(whole, index=False)
+                whole.replace(file)
+                print(f"{k} of {len(left)}", flush=True)
+    return parts[0].reset_index(drop=True)
 
 
 def main() -> None:
@@ -397,21 +490,16 @@ def main() -> None:
             frame = pd.read_csv(file)
             print("\n".join(SAY[frame["what"].iloc[0]](frame)), end="\n\n")
         return
-    pool = Parallel(n_jobs=options.jobs, verbose=1)
     if options.what == "real":
-        tasks = [
-            (options.tables_of, family, old, new, method)
-            for method in options.methods.split(",")
+        tasks = {
+            f"{method}: {old} to {new}": (real, options.tables_of, family, old, new, method)
             for family in options.families.split(",")
+            for method in options.methods.split(",")
             for old, new in FAMILIES[family]
-        ]
-        rows = pool(delayed(collect_real)(*task) for task in tasks)
+        }
     else:
-        rows = [
-            row for some in pool(delayed(collect)(options.what, seed) for seed in range(options.tables)) for row in some
-        ]
-    frame = pd.DataFrame(rows)
-    frame.to_csv(options.files[0], index=False)
+        tasks = {str(seed): (RUN[options.what], seed) for seed in range(options.tables)}
+    frame = run_all(Path(options.files[0]), options.what, tasks, options.jobs)
     print("\n".join(SAY[options.what](frame)))
 
 

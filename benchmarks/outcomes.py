@@ -2,12 +2,14 @@
 
 python -m benchmarks.outcomes numbers FOLDER     the short and the long list beside ridge regression, lasso and forests
 python -m benchmarks.outcomes survival FOLDER    the lists beside proportional hazards on all features and a filter
-python -m benchmarks.outcomes coverage           intervals on simulated tables, against 4,000 new rows
+python -m benchmarks.outcomes simulate FOLDER    what is promised, on simulated tables (`simulated_outcomes`)
+python -m benchmarks.outcomes table FOLDER       the same of what is there
 
-FOLDER holds the tables as Parquet files, the outcome in the columns `target`, or `time` and `event`.
+Of the first two FOLDER holds the tables as Parquet files, the outcome in the columns `target`, or `time` and `event`.
 """
 
-import sys
+import argparse
+import os
 import time
 from pathlib import Path
 
@@ -16,9 +18,8 @@ import pandas as pd
 from scipy import stats
 
 import marginsieve
-from marginsieve.engine import Pass, score_predictions
-from marginsieve.outcomes import Numbers
-from marginsieve.solvers.ridge import kernel_ridge
+
+from .simulated_outcomes import OUTCOMES, QUICK, TABLES, print_results, simulate
 
 ANALYSES = ("shuffled-study", "false-share", "substitutes", "other-lists", "unexplained", "suspects", "effects")
 #: tables of numbers, and what is done to them: logarithms of a skewed outcome, copies of a row as a group, a sample
@@ -126,72 +127,27 @@ def interval_of_mean(differences):
     return [round(float(value), 4) for value in (d.mean(), d.mean() - reach, d.mean() + reach)]
 
 
-DESIGNS = {  # rows, columns, columns that count, noise
-    "weak, 80 rows": (80, 300, 10, 2.5),
-    "strong, 80 rows": (80, 300, 5, 0.7),
-    "weak, 200 rows": (200, 300, 10, 2.5),
-    "strong, 200 rows": (200, 300, 5, 0.7),
-    "middle, 120 rows": (120, 500, 10, 1.2),
-    "none, 100 rows": (100, 300, 10, 50.0),
-}
-
-
-def draw(rng, m, n, relevant, noise):
-    X = rng.normal(size=(m, n))
-    return X, X[:, :relevant].sum(axis=1) / np.sqrt(relevant) + noise * rng.normal(size=m) / np.sqrt(2)
-
-
-def fit_best(X, y, count=20):
-    """Predictions by ridge regression, penalty by leave-one-out, on the columns most correlated with y."""
-    centre, spread = X.mean(axis=0), X.std(axis=0)
-    Z = (X - centre) / spread
-    chosen = np.sort(np.argsort(-np.abs((y - y.mean()) @ Z))[:count])
-    best = kernel_ridge(Z[:, chosen] @ Z[:, chosen].T, y, np.ones(len(y)), None)
-    slope = Z[:, chosen].T @ best.coef
-    return lambda rows: (rows[:, chosen] - centre[chosen]) / spread[chosen] @ slope + best.intercept
-
-
-def pass_over(X, y, rng):
-    """Out-of-fold predictions of one draw of five folds."""
-    fold, predicted = rng.permutation(len(y)) % 5, np.empty(len(y))
-    for k in range(5):
-        predicted[fold == k] = fit_best(X[fold != k], y[fold != k])(X[fold == k])
-    return Pass(predicted, fold=fold)
-
-
-def measure_coverage(cohorts=200):
-    """How often intervals hold what the finished model scores on new rows, misses below and above apart."""
-    for name, (m, n, relevant, noise) in DESIGNS.items():
-        misses, widths, errors = {}, {}, {}
-        for seed in range(cohorts):
-            rng = np.random.default_rng([seed, m, relevant])
-            X, y = draw(rng, m, n, relevant, noise)
-            target = Numbers().read(X, y)
-            scores = score_predictions(target, [pass_over(X, y, rng) for _ in range(3)])
-            fresh, truth = draw(rng, 4000, n, relevant, noise)
-            true = Numbers().read(fresh, truth).scores(Pass(fit_best(X, y)(fresh)))
-            for metric, value in scores.value.items():
-                low, high, right = scores.low[metric], scores.high[metric], true[metric].value
-                misses.setdefault(metric, []).append((right < low, right > high))
-                widths.setdefault(metric, []).append(high - low)
-                errors.setdefault(metric, []).append(value - right)
-        for metric, each in misses.items():
-            below, above = np.mean(each, axis=0)
-            ratio = np.mean(widths[metric]) / (2 * 1.96 * np.sqrt(np.mean(np.square(errors[metric]))))
-            print(
-                f"| {name} | {metric} | {1 - below - above:.3f} | {below:.3f} | {above:.3f} | {ratio:.2f} | "
-                f"{np.mean(errors[metric]):+.3f} |",
-                flush=True,
-            )
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("what", choices=["numbers", "survival", "simulate", "table"])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--what", dest="parts", default=",".join(TABLES))
+    parser.add_argument("--outcomes", default=",".join(OUTCOMES))
+    parser.add_argument("--tables", type=int, default=None)
+    parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--quick", action="store_true")
+    given = parser.parse_args()
+    if given.what == "numbers":
+        compare_numbers(given.folder, given.names or list(NUMBERS))
+    elif given.what == "survival":
+        compare_survival(given.folder, given.names or list(SURVIVAL))
+    else:
+        if given.what == "simulate":
+            tables = QUICK if given.quick else given.tables
+            simulate(given.folder, given.parts.split(","), given.outcomes.split(","), tables, given.jobs)
+        print_results(given.folder)
 
 
 if __name__ == "__main__":
-    what, *rest = sys.argv[1:] or [""]
-    if what == "numbers":
-        compare_numbers(rest[0], rest[1:] or list(NUMBERS))
-    elif what == "survival":
-        compare_survival(rest[0], rest[1:] or list(SURVIVAL))
-    elif what == "coverage":
-        measure_coverage(*map(int, rest))
-    else:
-        sys.exit(__doc__)
+    main()

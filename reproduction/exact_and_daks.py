@@ -97,7 +97,7 @@ class ExactAndDaks:
         frame = merge_points(rows, self.budgets)
         frame.to_csv(place.drafts / f"{self.name}.csv", index=False)
         excess = pd.DataFrame({name: 100 * (frame[name] / frame["best"] - 1) for name in ("path", *SOLVERS)})
-        sorted_values(excess, place.drafts / f"{self.name}.svg", "above the best point known, %")
+        sorted_values(excess, place.drafts / f"{self.name}.svg", "above the best point of this run, %")
         return self._lines(frame, excess)
 
     def _search_path(self, problem: NamedTable) -> dict[str, Any]:
@@ -161,7 +161,7 @@ class ExactAndDaks:
             "program found, and up to 10 % on ARRHYTHMIA. Ours:",
             "",
             f"- proved optimal from the pool: {proved} of {len(frame)}, the median gap {frame['gap'].median():.0f} %;",
-            f"- at the best point known (within {SAME:.0e}): " + ", ".join(f"{k} {v}" for k, v in same.items()) + ";",
+            f"- at the best point of this run (within {SAME:.0e}): {', '.join(f'{k} {v}' for k, v in same.items())};",
             f"- the best points break the laws of C and budget in {laws} cases, and are above the best of earlier runs "
             f"in {int((known > 100 * SAME).sum())} and below in {int((known < -100 * SAME).sum())} of {len(frame)};",
             "- seconds: " + ", ".join(f"{name} {frame[f'{name}_s'].sum():.0f}" for name in ("path", *SOLVERS)) + ".",
@@ -174,7 +174,7 @@ class ExactAndDaks:
             cells = [row["data"], f"{row['C']:g}", number(row["best"], 5), f"{row['gap']:.1f}", f"{change:+.2f}"]
             cells += [f"{above[name]:+.2f} ({number(row[f'{name}_s'], 3)})" for name in excess]
             rows.append(cells)
-        text = "'Earlier': the best point known less the best of earlier runs, in percent of it."
+        text = "'Earlier': the best point of this run less the best of earlier runs, in percent of it."
         return [*lines, *table_lines(head, rows), "", text, "", f"![above the best]({self.name}.svg)", ""]
 
 

@@ -199,14 +199,15 @@ class NoisyFolds:
         )
         means.round(6).to_csv(place.drafts / f"{self.name}-settings.csv", index=False)
         compare_daks(frame).to_csv(place.drafts / f"{self.name}-daks.csv", index=False)
-        paths = sum(result["paths"] for result in results)
+        paths, most = sum(result["paths"] for result in results), max(map(len, self.budgets.values()))
+        short = {name: len(some) for name, some in self.budgets.items() if len(some) < most}
         text = (
             f"{self.n_folds} of ten folds{''.join(f' ({k} of {name})' for name, k in self.fewer.items())} with "
             f"{NOISE_SHARE:.0%} wrong labels in the training part, "
             f"{'drawn at random' if self.noise == 'labels' else 'those furthest on their own side'}. C and budget are "
             "chosen by the accuracy over all folds (as printed), C alone so, budgets averaged (repaired), or both on "
             "the other folds (honest). The objectives of a fold rise with C and fall with the budget in each of "
-            f"{paths} paths."
+            f"{paths} paths.{''.join(f' {name} has its {k} smallest budgets alone.' for name, k in short.items())}"
         )
         lines = [f"## {self.name}: tables 6 to 13", "", text, ""]
         for column, title in zip((AS_PRINTED, REPAIRED, HONEST), ("as printed", "repaired", "honest"), strict=True):

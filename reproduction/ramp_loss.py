@@ -86,7 +86,9 @@ class BudgetRule:
             f"uses, on average over {self.samples} samples of {self.share:.0%}, at any C; the others are proportional "
             "to it (here 1/5 to 4/5: its shares are lost), and the two largest of ARRHYTHMIA and MFEAT are replaced "
             "by smaller ones (here 1/20 and 1/10). LEPIOTA has categories: a column for each level, each category a "
-            "number, and whole categories as features; 'accuracy' is that on all rows, of one sample, the best C."
+            "number, and whole categories as features; 'accuracy' is that on all rows, of one sample, the best C. "
+            "The budgets were settled by an earlier run of the rule; the largest of LEPIOTA is 11, where the text has "
+            "10.7 features."
         )
         lines = [f"## {self.name}: where the budgets come from", "", text, ""]
         return lines + grid("Mean number of features by C, and the budgets:", table)
@@ -135,6 +137,8 @@ WINNERS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 RIVALS = tuple(name for name in METHODS if name != "ramp_fs")
 CHANCE = (1 + len(METHODS)) / 2  # the rank of a method that is named at random
 SEVERAL = 3
+#: the lowest differences of DAKS to the exact program that the text gives, in percent
+LOWEST_PRINTED = {"LEUKEMIA": -1.9, "IONOSPHERE": -8.55, "ARRHYTHMIA": -10.0}
 
 
 def _table(evidence: Evidence, group: str, measure: str = "accuracy") -> Any:
@@ -280,11 +284,11 @@ def _much_faster(evidence: Evidence) -> Finding:
 def _better_in_some(evidence: Evidence) -> Finding:
     frame = evidence.table("table-4")
     above = 100 * (frame["printed"] / frame["plain"] - 1.0)
-    least = above[frame["data"].isin(["LEUKEMIA", "IONOSPHERE", "ARRHYTHMIA"])].groupby(frame["data"]).min()
+    least = above.groupby(frame["data"]).min()[list(LOWEST_PRINTED)]
     count = int((least < -100 * SAME).sum())
-    figures = ", ".join(f"{name} {value:+.2f} %" for name, value in least.items())
+    figures = ", ".join(f"{name} {least[name]:+.2f} % ({printed})" for name, printed in LOWEST_PRINTED.items())
     answer = YES if count == len(least) else NEAR if count else NO
-    return Finding(answer, f"lowest difference {figures} (printed -1.9, -8.55, -10)")
+    return Finding(answer, f"lowest difference, and (printed): {figures}")
 
 
 # -- experiments -----------------------------------------------------------------------------------------------------
@@ -310,13 +314,15 @@ def _machines_are_right(evidence: Evidence) -> str:
         f"The programs of the definition, written anew and solved by SciPy to the optimum on {len(proved)} small "
         f"instances of {proved['data'].nunique()} tables, have our objective within {off:.0e}"
     )
-    changes: Any = pd.concat([evidence.table(f"{group}-daks") for group in GROUPS_OF_TABLES])
-    if changes.empty:
+    parts: dict[str, Any] = {shown: evidence.table(f"{group}-daks") for group, _, shown in NOISE}
+    changes, noises = pd.concat(parts.values()), [shown for shown, part in parts.items() if len(part)]
+    if not noises:
         return f"{text}."
     gain = _show(*_interval(changes["accuracy"].groupby(changes["data"]).mean()))
     return (
-        f"{text}, and small exact programs in folds, which change the objective by "
-        f"{changes['objective'].mean():+.1f} %, change the accuracy by {gain} points."
+        f"{text}, and small exact programs in folds of {changes['data'].nunique()} tables under "
+        f"{' and '.join(noises)}, which change the objective by {changes['objective'].mean():+.1f} %, change the "
+        f"accuracy by {gain} points."
     )
 
 
@@ -326,10 +332,11 @@ def _told_by_leads(evidence: Evidence) -> str:
     for group, part in leads.groupby("group", sort=False):
         rows = (f"{rival} {_show(*pair)}" for rival, *pair in part[["rival", "lead", "half"]].to_numpy().tolist())
         texts.append(f"under {group} over {', '.join(rows)}")
-    clear = int((leads["lead"] > leads["half"]).sum())
+    clear, behind = (int((sign * leads["lead"] > leads["half"]).sum()) for sign in (1, -1))
     return (
         f"With C and budget chosen on the other folds RL-FS-M leads in points {'; '.join(texts)} (95 % intervals over "
-        f"the tables): {clear} of {len(leads)} leads are more than chance. {_machines_are_right(evidence)}"
+        f"the tables): {clear} of {len(leads)} leads are more than chance, {behind} lags are. "
+        f"{_machines_are_right(evidence)}"
     )
 
 
@@ -347,6 +354,23 @@ def _at_the_smallest_budget(evidence: Evidence) -> str:
         f"The budget is the one with the best accuracy; with the smallest one it is lower by {' and by '.join(texts)}."
     )
     return f"{text} {_machines_are_right(evidence)}"
+
+
+def _hinge_beside_ramp(evidence: Evidence) -> str:
+    """What the ramp loss alone is worth: SVM-l1 beside RL-l1-M, at the same C."""
+    texts = []
+    for group, _, noise in NOISE:
+        frame = evidence.table(f"{group}-settings")
+        wide = frame.pivot_table(index=["data", "C"], columns="method", values="accuracy")
+        if not {"svm_l1", "ramp_svm"} <= set(wide):
+            raise NotRun(f"{group} has not both machines without a budget")
+        lead = 100 * (wide["svm_l1"] - wide["ramp_svm"])
+        texts.append(f"{_show(*_interval(lead.groupby('data').mean()))} points under {noise}")
+    return (
+        f"At the same C SVM-l1 is ahead of RL-l1-M, which differs by the ramp loss alone, by {' and by '.join(texts)}. "
+        f"The rule is not asked in the repaired way, which takes the mean over the budgets of methods that have one: "
+        f"SVM-l1 has none. {_machines_are_right(evidence)}"
+    )
 
 
 def _what_exact_proved(evidence: Evidence) -> str:
@@ -394,6 +418,7 @@ class Leads:
 
 
 LEAD, PROGRAMS = Experiment(_told_by_leads, "leads.svg"), Experiment(_what_exact_proved, "table-4.svg")
+HINGE = Experiment(_hinge_beside_ramp, "leads.svg")
 FEATURES = Experiment(_at_the_smallest_budget, "features.svg")
 WHERE, TABLES, TABLE_14, TABLE_4 = "section 4.3", ", tables 6 to 13", ", table 14", "section 4.2, table 4"
 GAINS = tuple(
@@ -412,7 +437,7 @@ CLAIMS = (
     Claim(NAMED, WHERE + TABLES, _named_ones, LEAD, ALL_THREE),
     *(Claim(text, WHERE + TABLE_14, decide, LEAD, ALL_THREE) for text, decide in GAINS),
     Claim(FEWER, WHERE, _fewer_features, FEATURES, BOTH),
-    Claim(WORST, WHERE, _worst_under_outliers, LEAD, ALL_THREE),
+    Claim(WORST, WHERE, _worst_under_outliers, HINGE, BOTH),
     Claim(FALLS, WHERE, _suffers_from_outliers, LEAD, ALL_THREE),
     Claim(ROBUST, WHERE, _robust, LEAD, ALL_THREE),
     Claim("DAKS finds the exact program's solution in most cases", TABLE_4, _same_solution, PROGRAMS, BOTH),

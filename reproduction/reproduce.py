@@ -100,6 +100,8 @@ def _run(paper: Paper, place: Workplace) -> tuple[list[str], Evidence]:
         sections.append("\n".join(part.run(place)))
         if isinstance(part, HasAnswers):
             table = _compare_with_print(part.job, printed, part.answers(place))
+            shown = _markdown(table[table["printed"].notna()])
+            sections.append("\n".join(["Printed figures beside ours:", "", *shown]))
             ours.append(table.assign(job=part.job.name))
     return sections, Evidence(pd.concat(ours, ignore_index=True), place.drafts, finished)
 

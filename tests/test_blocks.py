@@ -68,16 +68,52 @@ def test_a_cohort_without_a_block_gets_the_model_that_was_made_for_it(study, coh
 
 
 def test_the_model_without_a_block_is_that_of_a_study_without_it(study, cohorts):
-    (X, y), (new, labels) = cohorts
+    (X, y), (new, _) = cohorts
     mrna = [name for name in X.columns if name.startswith("mrna_")]
     alone = marginsieve.study(X[mrna], y, **QUICK)
+    row = next(row for row in study.result["analyses"]["blocks"]["blocks"] if row["name"] == "protein_")
+    for name in ("auc", "balanced_accuracy", "brier"):
+        assert row["scores"][name] == alone.result["scores"][name]
+        change = alone.result["scores"][name]["value"] - study.result["scores"][name]["value"]
+        assert row["difference"][name]["value"] == pytest.approx(change, abs=1e-12)
     ours = study.models_without["protein_"]
-    first, second = (set(model.get_feature_names_out()) for model in (ours, alone.model))
-    assert len(first & second) >= 0.7 * len(first | second)  # rows without the block have another order, and folds
-    scores = [marginsieve.validate(model, new[mrna], labels).scores["auc"] for model in (ours, alone.model)]
-    assert scores[0]["value"] == pytest.approx(scores[1]["value"], abs=0.02)
+    assert set(ours.get_feature_names_out()) == set(alone.model.get_feature_names_out())
+    tables = [marginsieve.predict(model, new[mrna]).table for model in (ours, alone.model)]
+    pd.testing.assert_frame_equal(*tables, rtol=0, atol=1e-12)
     assert "without protein_ AUC" in " ".join(study.result["answer"]["sentences"])
     assert "model-without-protein.marginsieve" in study.html()
+
+
+def test_a_cohort_without_two_blocks_gets_the_model_without_both(cohorts):
+    (X, y), (new, labels) = cohorts
+    blocks = {name: ("ab", "cd", "ef")[j % 3] for j, name in enumerate(sorted(X.columns))}
+    study = marginsieve.study(X, y, blocks=blocks, **QUICK)
+    rows = {row["name"]: row for row in study.result["analyses"]["blocks"]["blocks"]}
+    for first, second in (("ab", "cd"), ("ab", "ef"), ("cd", "ef")):
+        row = rows[f"{first} and {second}"]
+        absent = {name for name, block in blocks.items() if block in (first, second)}
+        assert set(row["columns"]) == absent
+        assert row["n_columns"] == len(absent)
+        validation = study.validate(new.drop(columns=sorted(absent)), labels)
+        assert validation.result["promise"]["scores"]["auc"]["value"] == row["scores"]["auc"]["value"]
+        assert not absent & {column["name"] for column in validation.result["cohorts"][0]["drift"]["columns"]}
+    one = study.validate(new.drop(columns=[name for name, block in blocks.items() if block == "ab"]), labels)
+    assert one.result["promise"]["scores"]["auc"]["value"] == rows["ab"]["scores"]["auc"]["value"]
+    assert "lack two" in " ".join(study.result["answer"]["sentences"])
+
+
+def test_a_model_that_needs_nothing_of_the_second_block_serves_both(cohorts):
+    (X, y), (new, labels) = cohorts
+    noise = pd.DataFrame(np.random.default_rng(0).normal(size=(len(X), 3)), columns=["z_1", "z_2", "z_3"])
+    columns = [name for name in X.columns if name.startswith("mrna_")]
+    table = pd.concat([X, noise], axis=1)
+    study = marginsieve.study(table, y, blocks=("protein_", "z_"), n_features_to_select=3, **QUICK)
+    rows = {row["name"]: row for row in study.result["analyses"]["blocks"]["blocks"]}
+    assert rows["z_"]["model"] is None  # noise is in neither list
+    assert rows["protein_ and z_"]["model"] == rows["protein_"]["model"]
+    assert list(study.models_without) == ["protein_"]
+    promise = study.validate(new[columns], labels).result["promise"]["scores"]
+    assert promise["auc"]["value"] == rows["protein_"]["scores"]["auc"]["value"]
 
 
 def test_the_command_writes_and_takes_the_models(cohorts, tmp_path):

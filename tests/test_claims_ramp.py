@@ -54,7 +54,7 @@ def world(folder, right, column=None):
             row = {"data": name, "method": method, "fold": fold, "column": each, "accuracy": accuracy}
             rows.append({**row, "balanced_accuracy": accuracy, "n_features": fewer + rng.random()})
         pd.DataFrame(rows).to_csv(folder / f"{group}.csv", index=False)
-        settings = itertools.product(TABLES, ("ramp_fs", "fs_svm"), (0.1, 1.0), (5, 10))
+        settings = itertools.product(TABLES, ("ramp_fs", "fs_svm", "ramp_svm", "svm_l1"), (0.1, 1.0), (5, 10))
         cells = [
             {"data": d, "method": m, "C": C, "budget": k, "accuracy": 0.8 + 0.001 * k, "objective": 1.0}
             for d, m, C, k in settings

@@ -440,6 +440,12 @@ def test_cohort_writes_a_table_and_its_truth(run, tmp_path):
     truth = json.loads((tmp_path / "sub" / "c.truth.json").read_text())
     assert frame.shape == (20, 31)
     assert set(truth["relevant"]) < set(frame.columns)
+    code, _, _ = run("cohort", tmp_path / "s.csv", "--n-samples", 20, "--outcome", "survival", "--n-censoring", 2)
+    assert code == 0
+    assert pd.read_csv(tmp_path / "s.csv").columns[-2:].tolist() == ["time", "event"]
+    assert len(json.loads((tmp_path / "s.truth.json").read_text())["censoring"]) == 2
+    code, _, error = run("cohort", tmp_path / "n.csv", "--outcome", "numbers", "--prevalence", 0.2)
+    assert (code, "prevalence is 0.2" in error) == (2, True)
 
 
 def test_suspects_are_named_with_their_rows(run, tmp_path):

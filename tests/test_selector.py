@@ -428,10 +428,33 @@ def test_weights_of_sampled_rows_outlast_oversampling(rng):
     """max_samples= weighs the negatives that it keeps; a sampler that adds nothing must not change the fit."""
     X, y = rng.normal(size=(200, 6)), (np.arange(200) < 15).astype(int)
     X[:15, 0] += 1.5
-    settings = {"random_state": 0, "threshold": "margin", "n_features_to_select": 3, "max_samples": 40}
+    settings = {"random_state": 0, "threshold": "margin", "n_features_to_select": 3, "max_samples": 40, "C": 10.0}
     plain = recipes.kp_cssvm(class_weight=None, **settings).fit(X, y)
     sampled = recipes.kp_cssvm(class_weight=None, sampler=Smote(percent=1e-6), **settings).fit(X, y)
     np.testing.assert_allclose(sampled.decision_function(X), plain.decision_function(X), atol=1e-3)
+
+
+def test_a_sample_is_fitted_as_closely_as_so_many_rows(rng):
+    """Strata weigh what they weigh among all rows, and a sampled row as much as any row."""
+    y = np.arange(3000) % 10 == 0
+    weight = np.where(np.arange(3000) < 600, 2.0, 1.0)
+    target = Classes().read(np.zeros((3000, 1)), y, weight)
+    rows, sampled = target.sample(400, rng)
+    assert len(rows) == 400
+    assert sampled[rows].mean() == pytest.approx(target.weight.mean())
+    share = target.weight[y].sum() / target.weight.sum()
+    assert sampled[rows][y[rows]].sum() / sampled[rows].sum() == pytest.approx(share)
+
+
+def test_eliminations_on_a_sample_keep_what_is_planted():
+    """Where 250 rows stood for all, machines fitted them so closely that the strongest columns were dropped first."""
+    cohort = make_cohort(6000, 60, 10, n_categorical=10, n_categorical_relevant=4, prevalence=0.25, effect=0.5)
+    small = recipes.clinical_rfe(max_samples=250, n_features_to_select=14, threshold="margin", random_state=0)
+    small.fit(cohort.X, cohort.y)
+    planted = {*cohort.truth.relevant, *cohort.truth.categorical}
+    found = planted & set(cohort.X.columns[small.support_])
+    assert len(found) >= 9
+    assert len(set(cohort.truth.categorical) & found) == 4
 
 
 def test_prefilter_searches_among_the_best(cohort):
@@ -595,8 +618,8 @@ def test_rows_left_out_are_scored_and_weights_make_up_for_them(rng):
     y = np.where(np.arange(1000) < 50, 1, 0)
     sample, weight = ClassTarget.from_codes(y).sample(200, rng)
     assert len(sample) == 200
-    assert weight[sample][y[sample] == 0].sum() == pytest.approx(950)
-    assert (weight[y == 1] == 1).all()
+    assert weight[sample][y[sample] == 0].sum() == pytest.approx(190)
+    assert weight[y == 1] == pytest.approx(0.2)
     folds = [(np.arange(100), np.arange(100, 200)), (np.arange(100, 200), np.arange(100))]
     spread = with_rest(folds, sample, 1000, rng)
     assert sorted(np.concatenate([test for _, test in spread])) == list(range(1000))
@@ -705,7 +728,7 @@ def test_rows_keep_every_member_of_a_rare_class_among_many(rng):
     sample, weight = ClassTarget.from_codes(y).sample(100, rng)
     assert len(sample) == 100
     assert (y[sample] == 2).sum() == 7
-    assert [weight[sample][y[sample] == code].sum() for code in range(3)] == pytest.approx([975, 1018, 7])
+    assert [weight[sample][y[sample] == code].sum() for code in range(3)] == pytest.approx([48.75, 50.9, 0.35])
 
 
 def test_integer_column_names_survive_transform(cohort):

@@ -1,6 +1,9 @@
 """Sites: permutations, both alarms, sites left out by the study, the correction within sites, the command."""
 
+import importlib
+import importlib.util
 import json
+import sys
 
 import numpy as np
 import pandas as pd
@@ -14,7 +17,7 @@ from marginsieve.errors import InputError
 from marginsieve.fitting.rows import Rows
 from marginsieve.fitting.site_tests import _between, _permute, agreement_within, judge_sites
 from marginsieve.outcomes import Classes, ClassTarget
-from marginsieve.studies.analyses.sites import correct_sites, split_sites
+from marginsieve.studies.analyses.sites import correct_by_combat, correct_sites, split_sites
 
 
 def draw(seed, rows=120, columns=120, effect=0.8, batch=0.0, mix=0.5):
@@ -106,6 +109,83 @@ def test_a_correction_takes_each_site_to_the_training_rows(rng):
         assert out[used, 0].std(ddof=1) == pytest.approx(Z[train, 0].std(ddof=1))
 
 
+COMBAT = """import numpy as np
+
+
+class ComBat:
+    def __init__(self, batch, *, method="johnson", reference_batch=None):
+        self.batch, self.reference = batch, reference_batch
+
+    def fit(self, X, y=None):
+        batch = self.batch.loc[X.index]
+        base = X if self.reference is None else X[batch == self.reference]
+        self.mean, self.own = base.mean(), {code: rows.mean() for code, rows in X.groupby(batch)}
+        if self.reference is not None:
+            self.own[self.reference] = self.mean
+        return self
+
+    def transform(self, X):
+        batch = self.batch.loc[X.index]
+        unseen = set(batch) - set(self.own)
+        if unseen:
+            raise ValueError(f"Unseen batch levels during transform: {unseen}.")
+        return X + np.array([self.mean - self.own[code] for code in batch])
+"""
+
+
+@pytest.fixture
+def combat(request, tmp_path, monkeypatch):
+    """The package, or a stand-in of its interface that corrects means alone."""
+    if request.param == "package":
+        pytest.importorskip("combatlearn")
+        return
+    (tmp_path / "combatlearn.py").write_text(COMBAT)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "combatlearn", raising=False)
+    monkeypatch.setitem(sys.modules, "combatlearn", importlib.import_module("combatlearn"))
+
+
+@pytest.mark.parametrize("combat", ["package", "stand-in"], indirect=True)
+@pytest.mark.usefixtures("combat")
+def test_combat_is_fitted_to_training_rows_and_takes_other_sites_to_them(rng):
+    site = np.repeat(np.arange(5), [30, 30, 30, 20, 1])
+    Z = rng.normal(size=(111, 4)) + 8.0 * site[:, None]
+    Z[:, 3] = 7.0
+    train = np.r_[0:20, 30:50, 60]  # of the third site one row, of the others none
+    kinds = ["real", "real", "nominal", "real"]
+    out = correct_by_combat(Z, kinds, site, train)
+    np.testing.assert_array_equal(out[:, 2:], Z[:, 2:])  # a category; a constant
+    own = train[:40]
+    assert np.abs(out[own[:20], :2].mean(axis=0) - out[own[20:], :2].mean(axis=0)).max() < 0.1
+    for code in (2, 3):
+        assert np.abs(out[site == code, :2].mean(axis=0) - out[own, :2].mean(axis=0)).max() < 2.0  # of 12 or 20
+    np.testing.assert_array_equal(out[110], Z[110])  # one row says nothing of its site
+    other = Z.copy()
+    other[site == 3] += rng.normal(size=(20, 4))
+    other[20:30, :2] -= 100.0  # rows that do not train
+    changed = correct_by_combat(other, kinds, site, train)
+    np.testing.assert_allclose(changed[own], out[own], rtol=1e-12)
+    hole = Z.copy()
+    hole[0, 0] = np.nan
+    with pytest.raises(InputError, match="takes no empty cells"):
+        correct_by_combat(hole, kinds, site, train)
+
+
+@pytest.mark.parametrize("combat", ["stand-in"], indirect=True)
+@pytest.mark.usefixtures("combat")
+def test_a_study_scores_with_combat_beside_the_model_as_it_is(table):
+    X, quick = table.drop(columns=["hospital", "outcome"]), {"cv": 3, "n_repeats": 1, "without": OTHERS}
+    words = {"site": table["hospital"], "methods": "fisher", **quick}
+    known, plain = (
+        marginsieve.study(X, table["outcome"], site_correction=how, **words) for how in ("combatlearn", None)
+    )
+    correction = known.result["analyses"]["sites"]["correction"]
+    assert correction["how"] == "combatlearn"
+    assert correction["folds_as_is"]["auc"] != correction["folds"]["auc"]
+    assert known.result["promise"] == plain.result["promise"]
+    assert "ComBat (combatlearn)" in known.html()
+
+
 def test_a_site_that_nothing_can_be_trained_without_is_not_left_out():
     target = ClassTarget.from_codes(np.repeat([0, 1], [20, 10]))
     site = np.r_[np.arange(20) % 2, np.full(10, 2)]
@@ -185,8 +265,13 @@ def test_what_is_said_of_sites_that_cannot_be_used(table):
     X, y = table.drop(columns=["hospital", "outcome"]), table["outcome"]
     with pytest.raises(InputError, match="site_correction was given and no site"):
         marginsieve.study(X, y, site_correction="location-scale")
-    with pytest.raises(InputError, match="site_correction is 'combat'; it must be one of 'location-scale'"):
+    with pytest.raises(
+        InputError, match="site_correction is 'combat'; it must be one of 'location-scale', 'combatlearn'"
+    ):
         marginsieve.study(X, y, site=table["hospital"], site_correction="combat")
+    if importlib.util.find_spec("combatlearn") is None:
+        with pytest.raises(InputError, match="combatlearn is not installed: pip install"):
+            marginsieve.study(X, y, site=table["hospital"], site_correction="combatlearn")
     quick = {"methods": "fisher", "cv": 3, "n_repeats": 1, "without": OTHERS}
     alone = marginsieve.study(X, y, site=np.full(len(X), "A"), **quick)
     assert alone.result["analyses"]["sites"] == {"sites": [], "n_sites": 1}

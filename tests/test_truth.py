@@ -10,7 +10,7 @@ from marginsieve.cli.console import show_recovered
 from marginsieve.data.cohort import Truth
 from marginsieve.errors import InputError
 
-PLANTED = Truth(("a", "b"), (("c", "d"),), {"e": "a"}, ("f",), (1, 5))
+PLANTED = Truth(("a", "b"), (("c", "d"),), {"e": "a"}, ("f",), (1, 5), ("x",))
 
 
 @pytest.mark.parametrize(

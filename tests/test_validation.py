@@ -195,6 +195,17 @@ def test_influences_are_those_of_the_jackknife(rng):
         np.testing.assert_allclose(influence, jackknife, atol=0.1 * scale, err_msg=name)
 
 
+def test_the_auc_counts_pairs_and_halves_ties_in_any_number_of_rows(rng):
+    """By ranks: the matrix of all pairs of these rows would take 7 GB."""
+    truth = (rng.random(60_000) < 0.4).astype(int)
+    decision = np.round(rng.normal(size=len(truth)) + truth, 1)
+    score = linearise_scores(truth, Pass((decision > 0.5).astype(int), decision), 1)["auc"]
+    assert score.value == pytest.approx(roc_auc_score(truth, decision), abs=1e-12)
+    row = int(np.flatnonzero(truth)[0])  # of a positive: the share of negatives that it beats, less the AUC
+    won = np.mean(decision[truth == 0] < decision[row]) + 0.5 * np.mean(decision[truth == 0] == decision[row])
+    assert score.influence[row] * truth.sum() == pytest.approx(won - score.value, abs=1e-12)
+
+
 def test_intervals_of_a_fixed_model_cover(rng):
     """AUC, balanced accuracy and the slope on cohorts of 30 and 50, truth by the normal distribution."""
     target = ClassTarget.from_codes(np.repeat([0, 1], [50, 30]))

@@ -298,7 +298,8 @@ def truth_of(path: Path) -> Truth:
         known.pop("sha256")
         lists = {name: tuple(known[name]) for name in ("relevant", "categorical", "flipped")}
         pairs = tuple((str(a), str(b)) for a, b in known["interactions"])
-        return Truth(**lists, interactions=pairs, redundant=dict(known["redundant"]))
+        censoring = tuple(known.get("censoring", ()))  # tables of earlier versions have none
+        return Truth(**lists, interactions=pairs, redundant=dict(known["redundant"]), censoring=censoring)
     except OSError as error:
         raise file_error(error, f"{format_path(path)} cannot be read") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:

@@ -367,18 +367,25 @@ def cohort(
     path: Annotated[Path, Argument(help="Where to write the table (.csv); the truth goes beside it (.truth.json).")],
     n_samples: Annotated[int, Option(help="Rows.")] = 120,
     n_features: Annotated[int, Option(help="Numeric columns.")] = 2000,
-    n_relevant: Annotated[int, Option(help="Columns that differ between the classes.")] = 10,
+    n_relevant: Annotated[int, Option(help="Columns that the outcome depends on.")] = 10,
     n_redundant: Annotated[int, Option(help="Noisy copies of relevant columns.")] = 5,
-    prevalence: Annotated[float, Option(help="Share of cases.")] = 0.25,
-    effect: Annotated[float, Option(help="Difference of a relevant column, in standard deviations.")] = 1.5,
-    flip: Annotated[float, Option(help="Share of wrong labels.")] = 0.0,
+    prevalence: Annotated[float | None, Option(help="Share of cases, of classes alone; by default 0.25.")] = None,
+    effect: Annotated[
+        float, Option(help="Of a relevant column, in standard deviations or logarithms of hazards.")
+    ] = 1.5,
+    flip: Annotated[float, Option(help="Share of wrong labels, or of outcomes that are those of other rows.")] = 0.0,
     n_categorical: Annotated[int, Option(help="Columns of categories.")] = 0,
-    n_categorical_relevant: Annotated[int, Option(help="Those of them that differ between the classes.")] = 0,
+    n_categorical_relevant: Annotated[int, Option(help="Those of them that the outcome depends on.")] = 0,
     missing: Annotated[float, Option(help="Share of empty cells.")] = 0.0,
+    outcome: Annotated[str, Option(help="classes, numbers or survival.")] = "classes",
+    censored: Annotated[float | None, Option(help="Share of events not seen, of survival; by default 0.3.")] = None,
+    n_censoring: Annotated[int, Option(help="Columns that the censoring depends on and the event does not.")] = 0,
     random_state: Annotated[int, Option(help="The same seed gives the same table.", min=0)] = 0,
 ) -> None:
-    """Generate a table with a known truth to try things on; its target is the column `outcome`."""
+    """Generate a table with a known truth; its target is the column `outcome`, of survival `time` and `event`."""
     settings: dict[str, Any] = {name: value for name, value in locals().items() if name != "path"}
+    if outcome == "classes" and prevalence is None:
+        settings["prevalence"] = 0.25
     from ..data import make_cohort
 
     arguments.check_cells(n_samples, n_features + max(n_categorical, 0))

@@ -23,8 +23,8 @@ class Rows:
 
     `names` tells the rows apart where the user's table has an index, else it is None. `numbers` are the rows' numbers
     in the user's table of `total` rows, None where these are all of them. Where machines are trained on a sample of the
-    rows, `sample` has its numbers among these rows, and `boosted` the weights of all rows with those of the sample
-    raised.
+    rows, `sample` has its numbers among these rows, and `sample_weight` the weights of all rows with those that the
+    sample is trained with.
     """
 
     schema: Schema
@@ -34,7 +34,7 @@ class Rows:
     numbers: IntArray | None = None
     total: int = 0
     sample: IntArray | None = None
-    boosted: Array | None = None
+    sample_weight: Array | None = None
 
     def __len__(self) -> int:
         return len(self.target)
@@ -65,9 +65,9 @@ class Rows:
     @cached_property
     def training(self) -> Rows:
         """All rows with the weights that the sample gives them."""
-        if self.boosted is None:
+        if self.sample_weight is None:
             return self
-        return replace(self, target=self.target.with_weight(self.boosted), sample=None, boosted=None)
+        return replace(self, target=self.target.with_weight(self.sample_weight), sample=None, sample_weight=None)
 
     @cached_property
     def sample_part(self) -> Rows:
@@ -99,8 +99,8 @@ class Rows:
             raise InputError(f"max_samples is {max_samples}; for this method it must be at most {most}")
         if m <= max_samples:
             return self
-        sample, boosted = self.target.sample(max_samples, rng)
-        return replace(self, sample=sample, boosted=boosted)
+        sample, sample_weight = self.target.sample(max_samples, rng)
+        return replace(self, sample=sample, sample_weight=sample_weight)
 
 
 def with_rest(

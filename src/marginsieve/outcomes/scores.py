@@ -195,13 +195,18 @@ def _auc(decision: Array, positive: BoolArray, fold: IntArray) -> tuple[float, A
     won, pairs, against = np.zeros(len(decision)), 0.0, np.zeros(len(decision))
     for rows in folds:
         hit = positive[rows]
-        gap = decision[rows][hit][:, None] - decision[rows][~hit][None, :]
-        better = np.where(gap > 0, 1.0, np.where(gap == 0, 0.5, 0.0))
-        won[rows[hit]], won[rows[~hit]] = better.sum(axis=1), better.sum(axis=0)
+        ours, others = decision[rows][hit], decision[rows][~hit]
+        won[rows[hit]], won[rows[~hit]] = _count_below(ours, others), _count_below(-others, -ours)
         against[rows[hit]], against[rows[~hit]] = (~hit).sum(), hit.sum()
-        pairs += better.size
+        pairs += float(len(ours)) * len(others)
     value = float(won[positive].sum() / pairs)
     return value, _by_class((won - value * against) / pairs, (positive, ~positive))
+
+
+def _count_below(values: Array, others: Array) -> Array:
+    """(len(values),) how many of the others are below each value; equal ones count half."""
+    ordered = np.sort(others)
+    return np.asarray(0.5 * sum(np.searchsorted(ordered, values, side=side) for side in ("left", "right")))
 
 
 def auc_variance(area: float, positives: int, others: int) -> float:

@@ -510,7 +510,9 @@ class Target(ABC):
         """So many rows to train on, sorted, and the weights of all rows.
 
         Every stratum gets an equal share; what a small one cannot fill goes to the others, so that a rare class is
-        taken whole. Weights of a stratum that is sampled are raised so that their sum stays what it was.
+        taken whole. Within the sample each stratum weighs what it weighs among all rows, and a sampled row as much as
+        any row on average: if the sample stood for all rows, its few rows would be fitted as closely as all of them
+        together, and eliminations would rank noise first.
         """
         strata, weight, chosen, left = self.strata, self.weight.copy(), [], count
         counts = np.bincount(strata)
@@ -520,7 +522,9 @@ class Target(ABC):
             weight[taken] *= self.weight[members].sum() / self.weight[taken].sum()
             left -= len(taken)
             chosen.append(taken)
-        return np.sort(np.concatenate(chosen)), weight
+        rows = np.sort(np.concatenate(chosen))
+        weight[rows] *= len(rows) * self.weight.mean() / weight[rows].sum()
+        return rows, weight
 
     # -- machines -----------------------------------------------------------------------------------------------------
 

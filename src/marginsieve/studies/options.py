@@ -11,6 +11,7 @@ from __future__ import annotations
 import csv
 import difflib
 import functools
+import importlib.util
 import inspect
 import re
 import textwrap
@@ -37,7 +38,7 @@ MOST_COUNT = 100_000  # subsamples, shuffles, lists and folds
 MOST_MINUTES = 1e7
 INTERVALS = ("simple", "nested")
 LABELS = ("fallible", "certain")
-CORRECTIONS = ("location-scale",)
+CORRECTIONS = ("location-scale", "combatlearn")
 OUTCOMES = ("auto", "classes", "numbers", "survival")
 SWITCHES = ("suspects", "references", "substitutes")  # were options of their own, on or off
 
@@ -211,9 +212,10 @@ class StudyOptions:
     )
     site_correction: str | None = option(
         None,
-        "location-scale: score the main method too with each site's columns brought to one mean and deviation, without "
-        "outcomes. The model itself stays as it is.",
-        kind='"location-scale" or None',
+        "Score the main method too with each site's columns corrected without outcomes: location-scale brings them to "
+        "one mean and deviation, combatlearn is ComBat by that package (marginsieve[combat]). The model itself stays "
+        "as it is.",
+        kind='"location-scale", "combatlearn" or None',
         check=must_be(lambda value: value in CORRECTIONS, f"one of {listing(CORRECTIONS)}"),
         decides=False,
     )
@@ -413,6 +415,8 @@ class StudyOptions:
             raise InputError("false_share and n_features_to_select were both given: leave one out")
         if self.site_correction is not None and self.site is None:
             raise InputError("site_correction was given and no site: name the column of the sites")
+        if self.site_correction == "combatlearn" and importlib.util.find_spec("combatlearn") is None:
+            raise InputError("site_correction: combatlearn is not installed: pip install 'marginsieve[combat]'")
 
     def cohort_sizes(self) -> list[tuple[int, ...]]:
         """Rows of the cohorts for which the score is forecast."""

@@ -19,7 +19,6 @@ from ..engine.workers import Run, run_in_thread, workers
 from ..errors import InputError, SolverError
 from ..estimators.fitted_selector import FittedSelector, Prediction, predict
 from ..estimators.persistence import NAME
-from ..fitting.settings import find_outcome
 from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Survival, Target
 from ..report import charts
@@ -36,7 +35,7 @@ from .measuring import Planner
 from .options import StudyOptions, from_options
 from .pacing import CUT_BY_CLOCK, StudyWork, TimeLimit
 from .planning import FOLDS, choose, follow_plan, format_duration, wall_seconds
-from .selection import FoldRows, Selection, outer_units, run_method
+from .selection import FoldRows, Selection, outcome_by_options, outer_units, run_method
 from .study_data import StudyData, column_costs, from_arrays
 from .summary import summarize
 from .target_column import find_positive
@@ -464,7 +463,7 @@ def run_study(
     options.check()
     known, data = load_analyses(), data.in_canonical_order(options.random_state)
     data, options = _settle_outcome(data, options)
-    table = data.table(find_outcome(options.outcome, {"positive": options.positive}))
+    table = data.table(outcome_by_options(options))
     target = table.target
     if options.feature_costs is not None:
         column_costs(options.feature_costs, table.rows.schema.names)

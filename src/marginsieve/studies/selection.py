@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from .. import recipes
-from ..contracts import Array, BoolArray, IntArray, PricesFeatures
+from ..contracts import Array, BoolArray, IntArray, Outcome, PricesFeatures
 from ..engine.nested import Fold, Nested, collect_folds, nested_errors, nested_splits, pair_splits
 from ..engine.scoring import Scores, Stability, nogueira
 from ..engine.store import Store, open_store
@@ -40,6 +40,7 @@ from ..estimators.fitted_selector import FittedSelector
 from ..estimators.inputs import refuse_cells, takes_gaps
 from ..fitting.parts import kernel_of, search_of
 from ..fitting.procedure import ListRequest, seed_sequence
+from ..fitting.settings import find_outcome
 from .options import StudyOptions
 
 if TYPE_CHECKING:
@@ -182,6 +183,11 @@ def score_label(selector: FittedSelector) -> str:
     part = selector.search if selector.criterion is None else selector.criterion
     name = part if isinstance(part, str) else getattr(part, "__name__", type(part).__name__)
     return f"{name}, when the feature was last looked at"
+
+
+def outcome_by_options(options: StudyOptions) -> Outcome:
+    """The outcome that reads the target of a study."""
+    return find_outcome(options.outcome, {"positive": options.positive})
 
 
 def prepare_method(method: Method, table: UnitTable, options: StudyOptions) -> tuple[Method, PreparedMethod]:

@@ -132,6 +132,8 @@ class FalseFeatures:
         if known["share"] is None:
             return Support()
         if count == 1:
+            if known["share"] > HALF:
+                return Support("The one feature of this list cannot be expected to be real. ")
             return Support(text=f"; {format_share(known['share'])} of such lists are expected to be there by chance")
         chance = f"{format_expected(known['share'], count)} expected to be there by chance"
         warning, text = "", f"; {chance}"

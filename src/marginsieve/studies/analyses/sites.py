@@ -6,20 +6,21 @@ out: these leave as many rows to train on. The alarms are tests in closed form (
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...contracts import Array, IntArray, is_sparse
+from ...contracts import Array, BoolArray, IntArray, is_sparse
 from ...data.moments import ColumnMoments
 from ...engine.nested import Fold
 from ...engine.scoring import Pass, score_predictions
 from ...engine.units import Split
 from ...engine.workers import workers
-from ...errors import listing, many
+from ...errors import InputError, listing, many
 from ...fitting.rows import Rows
 from ...fitting.site_tests import LEVEL, judge_sites
 from ...outcomes import Target
@@ -222,7 +223,6 @@ def correct_sites(Z: Array, kinds: Sequence[str], site: IntArray, train: IntArra
     """
     out = np.array(Z, dtype=np.float64)
     names = [str(j) for j in range(Z.shape[1])]
-    numeric = np.array([kind == "real" for kind in kinds])
 
     def moments(rows: IntArray) -> tuple[Array, Array]:
         mean, deviation, _ = ColumnMoments.of_rows(Z[rows], names, kinds, np.zeros(len(rows), dtype=np.intp)).pool()
@@ -234,8 +234,53 @@ def correct_sites(Z: Array, kinds: Sequence[str], site: IntArray, train: IntArra
         own = np.intersect1d(inside, train)
         middle, unit = moments(own if len(own) > 1 else inside)
         moved = mean + (Z[inside] - middle) / unit * deviation
-        out[inside] = np.where(numeric, moved, Z[inside])
+        out[inside] = np.where(find_numeric(kinds), moved, Z[inside])
     return out
+
+
+def find_numeric(kinds: Sequence[str]) -> BoolArray:
+    """(n,) which columns hold numbers."""
+    return np.array([kind == "real" for kind in kinds])
+
+
+def correct_by_combat(Z: Array, kinds: Sequence[str], site: IntArray, train: IntArray) -> Array:
+    """The numeric columns as ComBat by combatlearn corrects them, fitted to the training rows without outcomes.
+
+    Sites that do not train are brought to the corrected training rows, which stay as they are. Columns that do not vary
+    are left alone.
+    """
+    import pandas as pd
+    from combatlearn import ComBat
+
+    out = np.array(Z, dtype=np.float64)
+    columns = np.flatnonzero(find_numeric(kinds))
+    if not np.isfinite(out[:, columns]).all():
+        raise InputError("site_correction is combatlearn, which takes no empty cells: take location-scale")
+    columns = columns[np.ptp(out[np.ix_(train, columns)], axis=0) > 0]
+    trains = np.bincount(site[train], minlength=site.max() + 1) > 1  # one row has no deviation
+    own = train[trains[site[train]]]
+
+    def correct(rows: IntArray, batch: IntArray, fitted: IntArray, reference: int | None) -> None:
+        table, known = pd.DataFrame(out[:, columns]), pd.Series(batch)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of sites of very different sizes: in every fold
+            combat = ComBat(known, reference_batch=reference).fit(table.iloc[fitted])
+        out[np.ix_(rows, columns)] = combat.transform(table.iloc[rows]).to_numpy()
+
+    inside = np.flatnonzero(trains[site])
+    if trains.sum() > 1:
+        correct(inside, site, own, None)
+    for code in np.setdiff1d(site, np.flatnonzero(trains)):
+        rows = np.flatnonzero(site == code)
+        if len(rows) > 1:
+            correct(rows, np.where(site == code, 1, 0), np.concatenate([own, rows]), 0)
+    return out
+
+
+CORRECT: dict[str, Callable[[Array, Sequence[str], IntArray, IntArray], Array]] = {
+    "location-scale": correct_sites,
+    "combatlearn": correct_by_combat,
+}
 
 
 def correct_and_score(run: StudyRun, site: IntArray) -> dict[str, Any]:
@@ -256,7 +301,8 @@ def correct_and_score(run: StudyRun, site: IntArray) -> dict[str, Any]:
 def _corrected_fold(run: StudyRun, rows: Rows, site: IntArray, train: IntArray, test: IntArray) -> Fold:
     """The test rows' predictions by the main method, both sides corrected."""
     cells = rows.table.Z.toarray() if is_sparse(rows.table.Z) else np.asarray(rows.table.Z)
-    Z = np.asfortranarray(correct_sites(cells, rows.schema.kind, site, train))
+    correct = CORRECT[str(run.choice.options.site_correction)]
+    Z = np.asfortranarray(correct(cells, rows.schema.kind, site, train))
     corrected = replace(rows, table=replace(rows.table, Z=Z))
     prepared = run.main_method
     fitted = prepared.selector.fit_rows(corrected.take(train), plan=prepared.plan)
