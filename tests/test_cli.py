@@ -112,6 +112,7 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
             "frequency",
             "frequency_long",
             "coefficient",
+            "group",
             "like",
         ),
         *("kind", "evidence_p"),

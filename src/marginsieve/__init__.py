@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .engine import nested_cv, tune
     from .errors import InputError, SolverError
     from .estimators import SVDD, Blend, MKLClassifier, Prediction, SVMSelector, find_suspects, predict
+    from .estimators.onnx_export import to_onnx
     from .estimators.persistence import load, save
     from .report.path_plot import plot_path
     from .studies.running import Study, study
@@ -25,6 +26,7 @@ _homes = {  # public names load when they are used
     "engine": ("nested_cv", "tune"),
     "errors": ("InputError", "SolverError"),
     "estimators": ("Blend", "MKLClassifier", "Prediction", "SVDD", "SVMSelector", "find_suspects", "predict"),
+    "estimators.onnx_export": ("to_onnx",),
     "estimators.persistence": ("load", "save"),
     "report.path_plot": ("plot_path",),
     "studies.running": ("Study", "study"),
@@ -33,7 +35,18 @@ _homes = {  # public names load when they are used
 _home_of = {name: home for home, names in _homes.items() for name in names}
 __all__ = ["SVDD", "Blend", "InputError", "MKLClassifier", "Path", "Prediction", "SVMSelector", "SolverError", "Study"]
 __all__ += ["Validation"]
-__all__ += ["describe", "find_suspects", "load", "nested_cv", "plot_path", "predict", "save", "tune", "validate"]
+__all__ += [
+    "describe",
+    "find_suspects",
+    "load",
+    "nested_cv",
+    "plot_path",
+    "predict",
+    "save",
+    "to_onnx",
+    "tune",
+    "validate",
+]
 __all__ += ["__version__", "bench", "criteria", "data", "engine", "kernels", "machines", "recipes", "searches", "study"]
 
 

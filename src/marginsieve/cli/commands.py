@@ -51,6 +51,10 @@ def _set_umask(follow: bool) -> None:
     set_follow_umask(follow)
 
 
+Figures = Annotated[Path | None, Option(help="A folder for the charts, as SVG and as PNG with 300 dots per inch.")]
+Tables = Annotated[
+    Path | None, Option(help="A folder for tables (LaTeX, HTML, CSV), the numbers of the charts, and TRIPOD+AI.")
+]
 FollowUmask = Annotated[bool, Option("--follow-umask", callback=_set_umask, help=arguments.HELP["follow_umask"])]
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
@@ -91,11 +95,14 @@ def select(
     truth: Annotated[
         Path | None, Option(help="What was planted (.truth.json of `marginsieve cohort`): say what was found of it.")
     ] = None,
+    figures: Figures = None,
+    tables: Tables = None,
     as_json: Annotated[bool, Option("--json", help="Print result.json and nothing else.")] = False,
     **words: Any,
 ) -> None:
     """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
     from ..engine.store import begin, forget_empty, read_mark
+    from ..report import check_drawing
     from ..studies import files
     from ..studies.running import run_study
     from ..studies.study_data import find_label
@@ -104,6 +111,8 @@ def select(
     study_options = arguments.study_options(words, options)
     study_options.check()
     _set_umask(study_options.follow_umask)
+    if figures is not None:
+        check_drawing()
     new_folder, new_mark = not out.exists(), read_mark(out) is None
     planted = None if truth is None else arguments.truth_of(truth)
 
@@ -123,6 +132,7 @@ def select(
             study.save(out)
             if annotated:
                 files.write_back(table, out, study.features, study.result)
+            files.write_exports(study.result, figures, tables)
     except InputError:
         forget_empty(out, new_folder, new_mark)
         raise
@@ -142,6 +152,8 @@ def report(
         bool,
         Option("--aggregate", help="Draw a page without rows, ids and values of single rows; aggregate.html."),
     ] = False,
+    figures: Figures = None,
+    tables: Tables = None,
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     follow_umask: FollowUmask = False,  # noqa: ARG001, its callback sees to it, here and below
 ) -> None:
@@ -151,11 +163,14 @@ def report(
     from ..studies.aggregate import without_rows
 
     result = files.current_result(folder)
-    page = render(without_rows(result) if aggregate else result)
+    result = without_rows(result) if aggregate else result
+    page = render(result)
     path = out or folder / ("aggregate.html" if aggregate else "report.html")
     files.check_replaced(path, force)
     files.write_page(path, page)
     typer.echo(f"report: {path}")
+    for written in files.write_exports(result, figures, tables):
+        typer.echo(f"written: {written}")
 
 
 @app.command()
@@ -272,8 +287,9 @@ def bench(
     follow_umask: FollowUmask = False,  # noqa: ARG001
 ) -> None:
     """Run methods x data sets x a protocol, and compare the methods."""
+    from ..bench.results import PAGE
     from ..bench.suite import Suite, run_suite
-    from ..engine.store import begin
+    from ..engine.store import begin, publish
 
     check_n_jobs(n_jobs)
     if verify:
@@ -287,6 +303,7 @@ def bench(
         watch = partial(_show_units, progress, chosen_suite.name)
         study = run_suite(chosen_suite, out, n_jobs=n_jobs, cluster=cluster, progress=watch)
     scores, failures = study.scores(metric), study.failures()
+    publish(out, "suite", {PAGE: study.html(metric).encode()})
     if as_json:
         sys.stdout.write(scores.to_json(orient="records", indent=2) + "\n")
     else:

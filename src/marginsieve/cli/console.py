@@ -160,7 +160,7 @@ def show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) -
         say(f"\naverage ranks: {ranks}")
         say(f"Friedman p = {compared.p_value:.3g}, critical difference {compared.critical_difference:.2f}")
         say(_tests(compared))
-    say(f"study: {out}/results.sqlite")
+    say(f"study: {out}/results.sqlite; page: {out}/suite.html")
 
 
 def _tests(compared: Comparison) -> str:

@@ -126,7 +126,7 @@ class Study:
     --------
     {study}
     >>> study.main.method.title, study.features.shape
-    ('fisher', (10, 22))
+    ('fisher', (10, 23))
     """
 
     run: StudyRun

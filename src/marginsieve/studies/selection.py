@@ -117,6 +117,8 @@ class Selection:
         names = self.selector.columns_.names
         coef = None if self.formula is None else self.formula.coefficient
         factor = np.full(len(names), np.nan) if coef is None else np.where(self.selector.support_, coef, np.nan)
+        numbered = enumerate(self.selector.groups_, 1)
+        groups = {name: k for k, group in numbered for name in (group.representative, *group.members)}
         like = {name: group.representative for group in self.selector.groups_ for name in group.members}
         return pd.DataFrame(
             {
@@ -130,6 +132,7 @@ class Selection:
                 "frequency": self.nested.frequency[order],
                 "frequency_long": (self.longer or self).nested.frequency[order],
                 "coefficient": factor[order],
+                "group": pd.array([groups.get(name) for name in names], dtype="Int64")[order],
                 "like": [like.get(names[j], "") for j in order],
                 "kind": np.array(self.selector.columns_.kind, dtype=object)[order],
             }
