@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 SPREADSHEETS = (".xlsx", ".xlsm", ".xlsb", ".xls", ".ods")
-OF_SHEET_CELL = 120.0  # bytes of memory of a cell at the peak of reading, measured
+OF_SHEET_CELL = 210.0  # bytes of memory of a cell at the peak of reading, measured
 OF_UNPACKED = 3.0  # and of each byte of the unpacked file
 
 

@@ -30,7 +30,7 @@ from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
 from .analysis import ANALYSES, AnalysisResult, Shape, StudyRun, load_analyses
 from .checks import Finding
-from .files import LONG_NAME, check_folder, digests_of, model_files, write_study, write_text
+from .files import LONG_NAME, check_folder, digests_of, model_files, write_exports, write_study, write_text
 from .measuring import Planner
 from .options import StudyOptions, from_options
 from .pacing import CUT_BY_CLOCK, StudyWork, TimeLimit
@@ -284,6 +284,35 @@ class Study:
         with follow_umask(self.run.options.follow_umask):
             check_folder(Path(folder), models=list(self._models))
             return write_study(Path(folder), self.result, self.html(), tables, self._models)
+
+    @with_study_example
+    def export(self, *, figures: str | Path | None = None, tables: str | Path | None = None) -> list[Path]:
+        """Write figures and tables to paste into a paper, each into a folder of its own.
+
+        Parameters
+        ----------
+        figures : str, path or None, default=None
+            Folder for the charts, as SVG and as PNG with 300 dots per inch; it needs the extra `marginsieve[plot]`.
+        tables : str, path or None, default=None
+            Folder for tables (LaTeX, HTML, CSV), the numbers of the charts, and the TRIPOD+AI checklist.
+
+        Returns
+        -------
+        list of Path
+            The folders.
+
+        Examples
+        --------
+        {study}
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     (folder,) = study.export(tables=f"{parent}/tables")
+        ...     sorted(file.name for file in folder.glob("features.*"))
+        ['features.csv', 'features.html', 'features.tex']
+        """
+        with follow_umask(self.run.options.follow_umask):
+            folders = (None if folder is None else Path(folder) for folder in (figures, tables))
+            return write_exports(self.result, *folders)
 
     @with_study_example
     def predict(
