@@ -4,6 +4,7 @@
     python -m benchmarks.coverage run default.npz --size short --cohorts 200 --settings weak-60x500,...
     python -m benchmarks.coverage run nested.npz --intervals nested --settings weak-60x500-30,...
     python -m benchmarks.coverage table cohorts.npz                           # coverage and widths, for coverage.md
+    python -m benchmarks.coverage fixed --cohorts 2000                        # of one model on new cohorts
     python -m benchmarks.coverage evidence --cohorts 1000 --jobs 16           # how often a signal is claimed
 
 Columns are normal, so that the decision value of a linear machine is normal in each class and the truth (the score of
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy import special, stats
+from scipy import optimize, special, stats
 from sklearn.metrics import average_precision_score
 
 from marginsieve import nested_cv, recipes
@@ -28,10 +29,10 @@ from marginsieve.engine import scoring
 from marginsieve.engine.nested import nested_errors, nested_splits, pair_splits, score_on_splits
 from marginsieve.engine.units import PlainTable
 from marginsieve.outcomes import Classes, ClassTarget
-from marginsieve.outcomes.scores import CLASS_METRICS, ranking_aucs
+from marginsieve.outcomes.scores import CLASS_METRICS, log_odds, ranking_aucs
 from marginsieve.solvers.execution import one_thread
 
-SCORED = ("balanced_accuracy", "auc", "pr_auc", "accuracy", "brier")
+SCORED = ("balanced_accuracy", "auc", "pr_auc", "accuracy", "brier", "ppv", "npv", "calibration_slope")
 GRID = (np.arange(2000) + 0.5) / 2000  # quantiles that stand for a class of new rows
 PLANTED = 10
 BLOCK, CORRELATION = 10, 0.8
@@ -134,10 +135,26 @@ def _weighted(value: np.ndarray, truth: np.ndarray, probability: Any, weight: np
         "pr_auc": float(average_precision_score(positive, value, sample_weight=weight)),
         "accuracy": float(weight @ right),
         "brier": float("nan"),
+        "ppv": float(np.average(positive[value > 0], weights=weight[value > 0])) if (value > 0).any() else np.nan,
+        "npv": float(np.average(~positive[value <= 0], weights=weight[value <= 0])) if (value <= 0).any() else np.nan,
+        "calibration_slope": float("nan"),
     }
     if probability is not None:
         out["brier"] = float(weight @ (probability - positive) ** 2)
+        out["calibration_slope"] = _slope(log_odds(probability), positive, weight)
     return out
+
+
+def _slope(z: np.ndarray, positive: np.ndarray, weight: np.ndarray) -> float:
+    """The slope of a logistic regression of weighted rows on log odds, by Newton's method."""
+    x, theta = np.column_stack([np.ones(len(z)), z]), np.zeros(2)
+    for _ in range(50):
+        p = special.expit(x @ theta)
+        step = np.linalg.solve((x * (weight * p * (1 - p))[:, None]).T @ x, x.T @ (weight * (positive - p)))
+        theta = theta + step
+        if np.abs(step).max() < 1e-10:
+            break
+    return float(theta[1])
 
 
 def study(setting: Setting, seed: int, recipe: str, size: int | str, repeats: int, intervals: str) -> np.ndarray:
@@ -167,8 +184,12 @@ def study(setting: Setting, seed: int, recipe: str, size: int | str, repeats: in
     counts = np.array([setting.rows - setting.positives, setting.positives], dtype=float)
     found = []
     for scores, truth in known[: 2 if pairs else 3]:
-        rows = [(scores.value[name], float(np.sum(scores.by_stratum[name] / counts)), truth[name]) for name in SCORED]
-        ends = [(scores.low[name], scores.high[name]) if pairs else () for name in SCORED]
+        nowhere = (np.nan, np.nan)  # a predictive value of a pass that calls no row so
+        rows = [
+            (scores.value.get(name, np.nan), float(np.sum(scores.by_stratum.get(name, nowhere) / counts)), truth[name])
+            for name in SCORED
+        ]
+        ends = [(scores.low.get(name, np.nan), scores.high.get(name, np.nan)) if pairs else () for name in SCORED]
         found.append([(*row, *end) for row, end in zip(rows, ends, strict=True)])
     return np.array(found)
 
@@ -215,6 +236,7 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
     counts = (setting.rows - setting.positives, setting.positives)
     target, metric = ClassTarget.from_codes(np.repeat([0, 1], counts)), CLASS_METRICS[name]
     ends, level = [], 0.95
+    kept = kept[np.isfinite(kept[:, place, k, :3]).all(axis=1)]
     for one in kept:
         value, variance = one[place, k, :2]
         rooms = [target.rooms(dict(zip(SCORED, one[each, :, 0], strict=True)))[name] for each in (0, 1)]
@@ -234,6 +256,57 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
     rmse = float(np.sqrt(np.mean((value - true) ** 2)))
     width = float(np.mean(high - low)) / (2 * 1.96 * rmse)
     return len(kept), float(np.mean(true < low)), float(np.mean(true > high)), width
+
+
+FIXED = (  # AUC, slope of the log odds on new rows, rows, share of positives, cut of the probability
+    *((0.75, slope, rows, 0.3, 0.3) for slope in (0.6, 1.0, 1.4) for rows in (100, 400)),
+    *((0.9, slope, rows, 0.15, 0.3) for slope in (0.6, 1.0) for rows in (150, 600)),
+    *((0.65, 1.0, rows, 0.5, 0.5) for rows in (80, 300)),
+)
+
+
+def fixed(cohorts: int) -> None:
+    """Coverage for one model on new cohorts: normal values in each class, of the mix that the truth is for."""
+    names = ("ppv", "npv", "calibration_slope", "calibration_intercept", "net_benefit")
+    print(f"| AUC | slope | rows | share | {' | '.join(names)} |\n|{'---|' * (4 + len(names))}")
+    every = []
+    for setting in FIXED:
+        area, slope, rows, share, cut = setting
+        away = np.sqrt(2) * stats.norm.ppf(area)
+        count = round(rows * share)
+        share, hits = count / rows, []
+
+        def values(z: np.ndarray, positive: np.ndarray) -> np.ndarray:
+            """Probabilities whose log odds are those of the class over the slope."""
+            odds = away * (z + away * positive - away / 2) + special.logit(share)  # noqa: B023
+            return special.expit(odds / slope)  # noqa: B023
+
+        grid, both = np.tile(stats.norm.ppf(GRID), 2), np.repeat([False, True], len(GRID))
+        weight = np.where(both, share, 1 - share) / len(GRID)
+        truth = _truth_of_fixed(values(grid, both), both, weight, cut)
+        rng, positive = np.random.default_rng([rows, round(100 * area), round(10 * slope)]), np.arange(rows) < count
+        target = ClassTarget.from_codes(positive.astype(int))
+        for _ in range(cohorts):
+            p = values(rng.normal(size=rows), positive)
+            one = scoring.Pass((p > cut).astype(int), log_odds(p) - special.logit(cut), p)
+            known = scoring.score_predictions(target, [one], fixed=True)
+            hits.append([known.low[name] <= truth[name] <= known.high[name] for name in names if name in known.low])
+        shares = np.mean(hits, axis=0)
+        every.append(shares)
+        print(
+            f"| {area} | {slope} | {rows} | {share:.2f} | {' | '.join(f'{each:.3f}' for each in shares)} |", flush=True
+        )
+    print(f"| all | | | | {' | '.join(f'{each:.3f}' for each in np.mean(every, axis=0))} |")
+
+
+def _truth_of_fixed(p: np.ndarray, positive: np.ndarray, weight: np.ndarray, cut: float) -> dict[str, float]:
+    """What a model with these probabilities scores on weighted rows."""
+    out, called, z = _weighted(p - cut, positive.astype(int), p, weight), p > cut, log_odds(p)
+    odds = cut / (1 - cut)
+    out["net_benefit"] = float(weight @ (called * np.where(positive, 1.0, -odds)))
+    excess = lambda a: float(weight @ special.expit(a + z)) - float(weight @ positive)  # noqa: E731
+    out["calibration_intercept"] = float(optimize.brentq(excess, -20.0, 20.0))
+    return out
 
 
 def _claimed(task: tuple[Setting, int]) -> tuple[float, float]:
@@ -274,7 +347,7 @@ def evidence(cohorts: int, jobs: int) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("what", choices=["run", "table", "evidence"])
+    parser.add_argument("what", choices=["run", "table", "fixed", "evidence"])
     parser.add_argument("file", nargs="?", default="")
     parser.add_argument("--cohorts", type=int, default=400)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
@@ -286,6 +359,9 @@ def main() -> None:
     given = parser.parse_args()
     if given.what == "table":
         table(given.file)
+        return
+    if given.what == "fixed":
+        fixed(given.cohorts)
         return
     if given.what == "evidence":
         evidence(given.cohorts, given.jobs)

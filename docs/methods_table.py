@@ -34,12 +34,14 @@ def methods():
     """A table for each family, with one row for each of its recipes."""
     parts = []
     for family, heading in FAMILIES.items():
-        lines = [f"## {heading}", "", "| recipe | command | tables | what it does | source |", "|---|---|---|---|---|"]
+        lines = [f"## {heading}", "", "| recipe | command | outcomes | tables | what it does | source |"]
+        lines.append("|---|---|---|---|---|---|")
         for name, recipe in recipes.RECIPES.items():
             if recipe.family == family:
                 takes = ", ".join(text for key, text in TAKES.items() if key in recipe.takes)
                 source = "; ".join(short(key) for key in recipe.citation)
-                lines.append(f"| `{name}` | `{recipe.title}` | {takes} | {recipe.does} | {source} |")
+                outcomes = ", ".join(sorted(recipe.outcomes))
+                lines.append(f"| `{name}` | `{recipe.title}` | {outcomes} | {takes} | {recipe.does} | {source} |")
         parts.append("\n".join(lines))
     return "\n\n".join(parts)
 

@@ -57,7 +57,7 @@ class FinishedSuite(SuiteResult):
         """One row for each unit and size."""
         return self._units().copy()
 
-    def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
+    def scores(self, metric: str | None = None) -> pd.DataFrame:
         """Scores by data set, method and size."""
         return self._scores(metric).copy()
 
@@ -73,7 +73,7 @@ class JoinedResults(SuiteResult):
         """One row for each unit and size."""
         return self._join(self._newer.to_pandas(), self._other.to_pandas())
 
-    def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
+    def scores(self, metric: str | None = None) -> pd.DataFrame:
         """Scores by data set, method and size."""
         return self._join(self._newer.scores(metric), self._other.scores(metric))
 

@@ -46,7 +46,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:the decision value is the same f
 
 
 def checked() -> dict[str, object]:
-    made = {name: recipes.get(name)(**{**FAST, **SETTINGS.get(name, {})}) for name in recipes.names()}
+    made = {name: recipes.get(name)(**{**FAST, **SETTINGS.get(name, {})}) for name in recipes.names("classes")}
     for name, selector in made.items():
         if "machine__tol" in selector.get_params():
             selector.set_params(machine__tol=TOLERANCE.get(name, 1e-9))

@@ -167,7 +167,7 @@ def test_more_than_two_classes_have_accuracies_only(rng):
     assert value == {"balanced_accuracy": 1.0, "accuracy": 1.0}
 
 
-@pytest.mark.parametrize("name", long_but(recipes.names(), "fisher", "svm_rfe"))
+@pytest.mark.parametrize("name", long_but(recipes.names("classes"), "fisher", "svm_rfe"))
 def test_shuffled_labels_score_at_chance(name):
     """Selection, size, threshold: if any of them saw a test row, the mean would leave one half."""
     rng = np.random.default_rng(0)

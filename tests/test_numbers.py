@@ -2,13 +2,14 @@
 
 import re
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
-from oracles import gram_of
+from oracles import columns_of, gram_of
 from scipy import stats
-from sklearn import kernel_ridge, metrics, svm
+from sklearn import kernel_ridge, linear_model, metrics, svm
 from sklearn.base import is_classifier, is_regressor
 from sklearn.feature_selection import f_regression
 from sklearn.model_selection import LeaveOneOut, cross_val_predict, cross_val_score
@@ -16,22 +17,27 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import marginsieve
 from marginsieve import SVMSelector, load, nested_cv, predict, recipes, save
+from marginsieve.bench import Suite, run_suite
+from marginsieve.contracts import Scalable
 from marginsieve.criteria import Correlation, FTest, RReliefF, SymmetricalUncertainty
+from marginsieve.data import make_cohort
 from marginsieve.data.table import Table
 from marginsieve.engine import Pass
 from marginsieve.engine.scoring import interval_ends
 from marginsieve.errors import InputError
 from marginsieve.kernels import Clinical, Gaussian, Linear
-from marginsieve.machines import SVR, KernelRidge
+from marginsieve.machines import LSSVM, SVR, KernelRidge, Lasso
 from marginsieve.outcomes import Numbers, NumberTarget
 from marginsieve.outcomes.values import error_interval, linearise_errors, spearman
+from marginsieve.problem import Problem
+from marginsieve.searches.penalized import Objective
 from marginsieve.solvers.ridge import SHARES, factor_ridge
 from marginsieve.solvers.ridge import kernel_ridge as solve_ridge
 from marginsieve.studies.aggregate import without_rows
 from marginsieve.studies.analyses.substitutes import predict_on
-from marginsieve.studies.analyses.unexplained_rows import scale_errors
+from marginsieve.studies.analyses.unexplained_rows import UnexplainedRows, is_skewed, scale_errors
 
-RECIPES = ("two_views", "svm_rfe", "clinical_rfe", "fisher", "su", "relieff")
+RECIPES = recipes.names("numbers")
 
 
 def linear_table(m=80, n=30, noise=1.0, seed=0):
@@ -119,9 +125,100 @@ def test_support_vector_regression_equals_scikit_learn(kernel, C, shape):
     )
 
 
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian()], ids=lambda kernel: type(kernel).__name__)
+def test_the_least_squares_machine_is_ridge_regression_of_a_penalty_that_stays(kernel):
+    X, y = linear_table(50, 8)
+    gram, cost = gram_of(kernel, X), np.random.default_rng(4).uniform(0.5, 2.0, 50)
+    solution = LSSVM(C=3.0).solve(gram, y, cost)
+    K, share = gram.matrix(), cost / cost.sum()
+    trace = float(cost @ np.diag(K) - cost.sum() * share @ K @ share)
+    ridge = KernelRidge(penalty=1.0 / (3.0 * trace)).solve(gram, y, cost)
+    np.testing.assert_allclose(solution.coef, 3.0 * cost * solution.slack, atol=1e-8)
+    np.testing.assert_allclose(K @ solution.coef + solution.intercept, K @ ridge.coef + ridge.intercept, atol=1e-8)
+    value = 0.5 * solution.coef @ K @ solution.coef + 1.5 * cost @ solution.slack**2
+    assert solution.objective == pytest.approx(value)
+
+
+@pytest.mark.parametrize("kernel", [Linear(average=True), Gaussian()], ids=["averaged", "gaussian"])
+@pytest.mark.parametrize("machine", [LSSVM(C=2.0), SVR(C=2.0, epsilon=0.2, tol=1e-11)], ids=["ls_svm", "svr"])
+def test_scaled_kernels_of_numbers_have_the_gradient_of_differences(machine, kernel):
+    assert isinstance(machine, Scalable)
+    X, y = linear_table(24, 5)
+    table = Table(np.asfortranarray(X), ("real",) * 5, tuple("abcde"))
+    weight, cost = kernel.start(table), np.random.default_rng(5).uniform(0.5, 2.0, 24)
+    problem = Problem(
+        table, y[None], cost[None], np.ones(24), weight, kernel, machine, None, keep=np.array([], dtype=np.intp)
+    )
+    objective = Objective(problem, "min-max", "concave", 0.7, None, True)
+    start = objective.begin()
+    point = objective.solve_at(start, objective.start * np.random.default_rng(6).uniform(0.7, 1.3, 5))
+    step = 1e-4 * point.e[0]
+    slow = [
+        (objective.solve_at(point, point.e + move).value - objective.solve_at(point, point.e - move).value) / (2 * step)
+        for move in step * np.eye(5)
+    ]
+    np.testing.assert_allclose(objective.slope(point), slow, rtol=1e-4, atol=1e-5 * np.abs(slow).max())
+    kept, there = objective.along_line(point, objective.start - point.e)
+    assert kept(0.0) == pytest.approx(point.value)  # the dual objective of the coefficients, where they are the optimum
+    assert kept(1.0) <= start.value + 1e-9  # elsewhere a lower bound
+    assert there(1.0).value == pytest.approx(kept(1.0))
+
+
+@pytest.mark.parametrize("C", [0.02, 0.1, 1.0])
+@pytest.mark.parametrize("shape", [(60, 10), (40, 120)], ids=str)
+def test_the_lasso_is_scikit_learns(shape, C):
+    X, y = linear_table(*shape)
+    y, weights = 100.0 * y + 7.0, np.random.default_rng(7).choice([0.0, 1.0, 2.0], len(y))
+    view = columns_of(X)
+    solution = Lasso(C=C, tol=1e-13).solve(view, y, weights)
+    rows = np.repeat(np.arange(len(y)), weights.astype(int))
+    deviation = float(np.std(y[rows]))
+    theirs = linear_model.Lasso(alpha=deviation / (2 * C * len(rows)), tol=1e-13, max_iter=10**6).fit(X[rows], y[rows])
+    assert solution.converged
+    np.testing.assert_allclose(solution.weights, theirs.coef_, atol=1e-5 * deviation)
+    assert solution.intercept == pytest.approx(theirs.intercept_, abs=1e-4)
+    pull = Lasso().pull(solution, view)
+    np.testing.assert_allclose(pull[theirs.coef_ != 0], 1.0, atol=1e-5)
+    assert pull.max() < 1 + 1e-5
+    rest = (y - X @ solution.weights - solution.intercept) / deviation
+    assert solution.objective == pytest.approx(np.abs(solution.weights).sum() / deviation + C * weights @ rest**2)
+
+
+def test_the_first_feature_enters_the_lasso_where_it_says():
+    X, y = linear_table(50, 20)
+    view, cost = columns_of(X), np.ones(50)
+    first = Lasso().first(view, y, cost)
+    below, above = Lasso().solve_path(view, y, cost, np.array([0.999 * first, 1.01 * first]))
+    assert np.count_nonzero(below.weights) == 0
+    assert np.count_nonzero(above.weights) == 1
+    assert Lasso().first(view, np.ones(50), cost) == np.inf
+
+
+@pytest.mark.parametrize("outcome", ["classes", "numbers", "survival"])
+@pytest.mark.parametrize("name", recipes.RECIPES)
+def test_recipes_take_the_outcomes_that_they_name(name, outcome):
+    """Their parts agree, and a study refuses the others by name."""
+    recipe = recipes.entry(name)
+    if outcome in recipe.outcomes:
+        recipes.refuse_outcome(recipe, outcome)
+        selector = recipe.function(outcome=outcome)
+        for view in getattr(selector, "views", None) or [selector]:
+            view.check()
+        return
+    with pytest.raises(InputError, match=f"takes .*, and the outcome is {outcome}: the methods for it are"):
+        recipes.refuse_outcome(recipe, outcome)
+    X, y = linear_table(40, 6)
+    kinds = {"classes": y > 0, "numbers": y, "survival": np.column_stack([np.exp(y), np.arange(40) % 3 > 0])}
+    with pytest.raises(InputError):
+        recipe.function(outcome=outcome, n_features_to_select=2, random_state=0).fit(X, kinds[outcome])
+
+
 @pytest.mark.parametrize(
     ("machine", "message"),
     [
+        (LSSVM(C=-1.0), "C is -1.0"),
+        (Lasso(C=0.0), "C is 0.0"),
+        (Lasso(max_iter=0), "max_iter is 0"),
         (KernelRidge(penalty="loo"), "it must be 'leave-one-out' or a positive number"),
         (KernelRidge(penalty=-1.0), "positive number"),
         (SVR(epsilon=-0.1), "epsilon is -0.1"),
@@ -518,6 +615,30 @@ def test_numbers_may_be_classes_if_somebody_says_so():
         marginsieve.study(X, np.arange(60), outcome="classes")
 
 
+def test_numbers_over_orders_of_magnitude_are_noticed():
+    rng = np.random.default_rng(0)
+    normal = rng.normal(size=500)
+    assert is_skewed(np.exp(1.5 * normal))
+    assert not is_skewed(normal)  # below 0
+    assert not is_skewed(normal - normal.min() + 1.0)
+    assert not is_skewed(np.exp(0.1 * normal))
+    doubt = UnexplainedRows().doubt(
+        {"analyses": {"unexplained": {"skewed": True}}, "table": {"numbers": {"mean": 9.0, "median": 1.0}}}
+    )
+    assert doubt.code == "MS125"
+
+
+def test_methods_are_described_for_the_outcome(studied):
+    """No word of what only classes have."""
+    result, page = studied[2].result, studied[2].html()
+    main, every = result["methods"][0], result["methods"][-1]
+    assert main["does"] == recipes.entry(main["name"]).does_for["numbers"]
+    assert every["does"] == "All features with the same kind of machine."
+    assert "threshold" not in result["methods_text"]
+    assert "stratified" not in result["methods_text"] + result["protocol"]["outer"]
+    assert "threshold" not in re.sub(r"<[^>]+>", " ", page[page.index("<body") : page.index("BibTeX")])
+
+
 def test_scaled_errors_are_robust():
     errors = np.r_[np.random.default_rng(0).normal(size=200), 50.0]
     scaled = scale_errors(errors)
@@ -531,3 +652,80 @@ def test_predictions_of_any_regressor_are_scored():
     values = cross_val_predict(svm.SVR(kernel="linear"), X, y, cv=4)
     target = Numbers().read(X, y)
     assert target.scores(Pass(values))["r2"].value == pytest.approx(metrics.r2_score(y, values))
+
+
+# -- suites -----------------------------------------------------------------------------------------------------------
+
+
+def sum_up(outcome, y, value, mean):
+    """Squared errors of a fold, about the prediction and about the training mean; or concordant pairs and all pairs."""
+    if outcome == "numbers":
+        return np.sum((y - value) ** 2), np.sum((y - mean) ** 2)
+    pairs = [(i, j) for i in range(len(y)) for j in range(len(y)) if y[i, 1] == 1 and y[i, 0] < y[j, 0]]
+    return sum((value[i] > value[j]) + 0.5 * (value[i] == value[j]) for i, j in pairs), len(pairs)
+
+
+@pytest.mark.parametrize("outcome", ["numbers", "survival"])
+def test_a_suite_of_another_outcome_is_scored_by_its_definition(outcome, tmp_path):
+    cohort = make_cohort(60, 12, n_relevant=3, effect=0.8, outcome=outcome, random_state=2)
+    cohort.frame().to_csv(tmp_path / "t.csv", index=False)
+    columns = {"target": "outcome"} if outcome == "numbers" else {"target": "event", "time": "time"}
+    spec = {
+        "outcome": outcome,
+        "protocol": {"name": "nested", "folds": 3, "repeats": 2},
+        "data": [
+            {"name": "file", "file": str(tmp_path / "t.csv"), **columns},
+            {"name": "noise", "shuffle": 1, "cohort": {"n_samples": 40, "n_features": 12, "n_relevant": 0}},
+        ],
+        "method": [{"name": "fisher", "n_features_to_select": 3}, {"name": "svm-rfe", "n_features_to_select": 3}],
+    }
+    suite = Suite.read(spec)
+    result = run_suite(suite, tmp_path / "suite")
+    metric = result.main_metric()
+    assert metric == {"numbers": "r2", "survival": "c"}[outcome]
+    assert len(result.failures()) == 0
+    scores = result.scores().set_index(["data", "method"])[metric]
+    passes = {0: [], 1: []}
+    for split in suite.protocol.splits(suite.tables()[0].target, 0):
+        model = recipes.fisher(outcome=outcome, n_features_to_select=3)
+        y = cohort.y.to_numpy()
+        risk = model.fit(cohort.X.iloc[split.train], y[split.train]).predict(cohort.X.iloc[split.test])
+        passes[split.repeat].append(sum_up(outcome, y[split.test], risk, y[split.train].mean()))
+    expected = np.mean([part / whole for part, whole in (np.sum(each, axis=0) for each in passes.values())])
+    assert scores["file", "fisher"] == pytest.approx(1 - expected if outcome == "numbers" else expected, abs=1e-3)
+    assert scores["noise~0", "fisher"] < scores["file", "fisher"]
+    assert set(result.compare().methods) == {"fisher", "svm-rfe"}
+    assert result.scores("rmse" if outcome == "numbers" else "uno_c").iloc[:, 3].notna().all()
+    with pytest.raises(InputError, match="metric is 'auc'"):
+        result.scores("auc")
+
+
+def test_a_suite_refuses_methods_of_other_outcomes():
+    data = [{"name": "toy", "cohort": {}}]
+    with pytest.raises(InputError, match="the method 'l1-cssvm' takes classes, and the outcome is numbers"):
+        Suite.read({"outcome": "numbers", "data": data, "method": [{"name": "l1-cssvm"}]})
+    with pytest.raises(InputError, match="outcome is 'counts'"):
+        Suite.read({"outcome": "counts", "data": data, "method": [{"name": "fisher"}]})
+
+
+@pytest.mark.parametrize("name", ["numbers", "survival"])
+def test_the_suites_of_other_outcomes_can_be_read(name):
+    suite = Suite.read(Path(__file__).parents[1] / "benchmarks" / "suites" / f"{name}.toml")
+    assert suite.outcome == name
+    assert {len(table.target) for table in suite.tables()} <= {60, 100, 150, 200}
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"positive": 1.0}, "positive is 1.0, and the outcome is numbers: it is for classes"),
+        ({"sensitivity": 0.9}, "sensitivity is 0.9"),
+        ({"next_cohort": ("30+50",)}, "next_cohort is"),
+        ({"horizon": 3.0}, "horizon is 3.0"),
+        ({"methods": "l1-cssvm"}, "the method 'l1-cssvm' takes classes, and the outcome is numbers"),
+    ],
+)
+def test_what_is_about_other_outcomes_is_refused_by_name(options, message):
+    X, y = linear_table(40, 6)
+    with pytest.raises(InputError, match=re.escape(message)):
+        marginsieve.study(X, y, outcome="numbers", **{**QUICK, **options})

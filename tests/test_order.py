@@ -38,7 +38,7 @@ def in_other_order(X, y, kind):
 
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("kind", "mixed"), [("sorted", False), ("shuffled", True)])
-@pytest.mark.parametrize("name", long_but(recipes.names(), "two_views", "symon", "clinical_rfe", "kp_svm"))
+@pytest.mark.parametrize("name", long_but(recipes.names("classes"), "two_views", "symon", "clinical_rfe", "kp_svm"))
 def test_order_changes_no_selection_and_no_value(name, kind, mixed):
     X, y = table_and_labels(mixed)
     try:

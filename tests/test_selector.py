@@ -379,7 +379,7 @@ def test_smote_from_each_row_goes_to_different_neighbors(rng):
         Smote(bases="all").fit_resample(X, y)
 
 
-@pytest.mark.parametrize("name", recipes.names())
+@pytest.mark.parametrize("name", recipes.names("classes"))
 def test_every_recipe_takes_a_sampler(name, cohort):
     for sampler in ("smote", RandomOverSampler(random_state=0)):
         short = {"solver": "fast", "shakes": 0} if name in ("fs_svm", "ramp_fs") else {}

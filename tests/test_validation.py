@@ -307,6 +307,9 @@ def test_a_shifted_cohort_gets_a_second_line_and_says_what_it_used(study, cohort
     as_is, aligned = (known["lines"][key]["scores"] for key in ("as_is", "aligned"))
     assert aligned["balanced_accuracy"]["value"] > as_is["balanced_accuracy"]["value"]
     assert any("used the cohort's own rows" in text for text in known["sentences"])
+    assert known["far"]["aligned"] == int(
+        predict(align_model(study.model, new.X, "location-scale"), new.X).table["far"].sum()
+    )
     same = study.validate(cohorts[0].X, cohorts[0].y).result["cohorts"][0]
     assert same["drift"]["gate"] == 0.0
     assert list(same["lines"]) == ["as_is"]
@@ -355,6 +358,35 @@ def test_the_prevalence_is_that_of_the_reweighted_training_rows(study, cohorts):
         assert known.middle[k] == pytest.approx(new.X[name].mean())
 
 
+def test_a_prevalence_far_from_the_labelled_rows_is_doubted(study, cohorts):
+    _, new, _ = cohorts
+    share = float((new.y == "case").mean())
+    assert share == pytest.approx(0.3)
+    for prevalence, doubted in ((share + 0.1, False), (share + 0.2, True), (share - 0.2, True), (None, False)):
+        entry = study.validate(new.X, new.y, prevalence=prevalence).result["cohorts"][0]
+        notes = [note for note in entry["notes"] if "the given prevalence means" in note]
+        assert len(notes) == doubted
+        if doubted:
+            assert f"case {prevalence:.0%}, control {1 - prevalence:.0%}" in notes[0]
+            assert "the labelled rows are case 30%, control 70%" in notes[0]
+    plain = study.validate(new.X, new.y, prevalence=0.9, align="none").result["cohorts"][0]
+    assert not any("prevalence" in note for note in plain["notes"])  # it was not used
+
+
+def test_a_model_without_probabilities_says_what_is_missing(cohorts):
+    old, new, _ = cohorts
+    model = recipes.fisher(n_features_to_select=3, random_state=0).fit(old.X, old.y)
+    validation = validate(model, new.X, new.y)
+    assert "no Brier score, calibration or net benefit" in " ".join(validation.result["cohorts"][0]["notes"])
+    assert "probability=True" in validation.html()
+    missing = {"brier", "calibration_slope", "calibration_intercept", "net_benefit"}
+    assert not missing & set(validation.scores)
+    fitted = recipes.fisher(n_features_to_select=3, probability=True, random_state=0).fit(old.X, old.y)
+    known = validate(fitted, new.X, new.y)
+    assert missing <= set(known.scores)
+    assert not any("probabilities" in note for note in known.result["cohorts"][0]["notes"])
+
+
 def test_what_was_promised_is_compared_and_forecast(study, cohorts):
     _, new, _ = cohorts
     result = study.validate(new.X, new.y).result
@@ -379,6 +411,8 @@ def test_cohorts_that_cannot_be_scored_say_so(study, cohorts):
     entry = study.validate(new.X[alone], new.y[alone]).result["cohorts"][0]
     assert entry["lines"]["as_is"]["scores"] == {}
     assert any("no row of 'control'" in note for note in entry["notes"])
+    assert any(text.startswith("Aligned, which cannot be scored either, used") for text in entry["sentences"])
+    assert not any(": ." in text for text in entry["sentences"])
     some = new.y.where(np.arange(len(new.y)) % 3 > 0)
     entry = study.validate(new.X, some).result["cohorts"][0]
     assert (entry["rows"], entry["labelled"]) == (90, 60)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .engine import nested_cv, tune
     from .errors import InputError, SolverError
     from .estimators import SVDD, Blend, MKLClassifier, Prediction, SVMSelector, find_suspects, predict
+    from .estimators.explanations import Explanation, explain
     from .estimators.onnx_export import to_onnx
     from .estimators.persistence import load, save
     from .report.path_plot import plot_path
@@ -26,6 +27,7 @@ _homes = {  # public names load when they are used
     "engine": ("nested_cv", "tune"),
     "errors": ("InputError", "SolverError"),
     "estimators": ("Blend", "MKLClassifier", "Prediction", "SVDD", "SVMSelector", "find_suspects", "predict"),
+    "estimators.explanations": ("Explanation", "explain"),
     "estimators.onnx_export": ("to_onnx",),
     "estimators.persistence": ("load", "save"),
     "report.path_plot": ("plot_path",),
@@ -34,9 +36,10 @@ _homes = {  # public names load when they are used
 }
 _home_of = {name: home for home, names in _homes.items() for name in names}
 __all__ = ["SVDD", "Blend", "InputError", "MKLClassifier", "Path", "Prediction", "SVMSelector", "SolverError", "Study"]
-__all__ += ["Validation"]
+__all__ += ["Explanation", "Validation"]
 __all__ += [
     "describe",
+    "explain",
     "find_suspects",
     "load",
     "nested_cv",

@@ -853,6 +853,8 @@ class Predictions(Protocol):
     @property
     def probability(self) -> Array | None: ...
     @property
+    def values(self) -> Array | None: ...  # (m, k) decision values of several classes
+    @property
     def fold(self) -> IntArray | None: ...  # (m,) values of models of different folds have no common scale
     @property
     def unit(self) -> Array | None: ...  # (m,) the deviation of the decision values of the row's model

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 
 import joblib
 import pytest
-from joblib.externals.loky import process_executor
+from joblib.externals.loky import get_reusable_executor, process_executor
 
 from marginsieve import InputError, load, recipes, save
 from marginsieve.batches.arrays import NUMPY, Backend, explain_device_errors
@@ -183,6 +183,19 @@ def test_a_model_that_cannot_be_read_now_is_not_called_damaged(tmp_path, monkeyp
     assert exit_code_of(stop) == 3
 
 
+@pytest.mark.parametrize(("code", "exit_code"), [("EACCES", 2), ("EPERM", 2), ("ENAMETOOLONG", 2), ("EIO", 3)])
+def test_a_place_that_the_user_may_not_use_is_wrong_use(capsys, tmp_path, monkeypatch, code, exit_code):
+    monkeypatch.chdir(tmp_path)
+
+    def stop():
+        raise OSError(getattr(errno, code), "refused by the system", "results")
+
+    assert exit_code_of(stop) == exit_code
+    said = capsys.readouterr().err
+    assert ("this place cannot be used" in said) == (exit_code == 2)
+    assert "results" in said
+
+
 # -- workers, clusters, devices --------------------------------------------------------------------------------------
 
 
@@ -209,6 +222,13 @@ def test_every_exception_of_loky_has_a_meaning():
 def test_a_worker_that_dies_outside_the_engine_is_the_systems_fault():
     with pytest.raises(WorkerLost, match=r"a worker process died .* nothing that was finished is lost"):
         parallel(2)(joblib.delayed(os._exit)(1) for _ in range(2))
+
+
+def test_a_variable_that_joblib_cannot_read_is_refused(monkeypatch):
+    get_reusable_executor().shutdown(wait=True)
+    monkeypatch.setenv("LOKY_MAX_CPU_COUNT", "x")
+    with pytest.raises(InputError, match=r"worker processes could not be started .*; with n_jobs=1 none is needed"):
+        parallel(2)(joblib.delayed(abs)(1) for _ in range(2))
 
 
 def test_every_exception_of_dask_has_a_meaning(monkeypatch):

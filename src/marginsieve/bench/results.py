@@ -14,7 +14,8 @@ import numpy as np
 from ..engine.scoring import Pass, jaccard, nogueira, point_scores
 from ..engine.store import FILE, Store
 from ..errors import InputError, many
-from ..outcomes import ClassTarget
+from ..fitting.settings import find_outcome
+from ..outcomes import Classes, ClassTarget, Target
 from ..outcomes.scores import METRICS
 from ..report.figures import COLOURS, finish_figure, new_figure
 from ..report.suite_page import render_suite
@@ -80,14 +81,14 @@ class SuiteResult:
         """
         import pandas as pd
 
-        out = []
+        out, metrics_of = [], self._titles()
         for row in self._rows()[0]:
             result = row["result"] or {}
             base = {key: row[key] for key in UNIT_COLUMNS}
             base |= {"params": str(row["params"]), "limited": result.get("limited")}
             for entry in result.get("by_size", [{}]):
                 metrics = row["metrics"].get(str(entry.get("size")), {})
-                out.append({**base, "size": entry.get("size"), **{name: metrics.get(name) for name in METRICS}})
+                out.append({**base, "size": entry.get("size"), **{name: metrics.get(name) for name in metrics_of}})
         return pd.DataFrame(out)
 
     def to_parquet(self, path: str | Path) -> None:
@@ -147,15 +148,38 @@ class SuiteResult:
         with closing(Store(self.folder, write=False)) as store:
             return pd.DataFrame(store.timings(), columns=["data", "method", "split", "seconds", "finished"])
 
-    def scores(self, metric: str = "balanced_accuracy") -> pd.DataFrame:
+    def _titles(self) -> dict[str, str]:
+        """The metrics of the suite's outcome, with their titles, the main one first."""
+        _, data, about = self._rows()
+        if not data or about.get("outcome", Classes.name) == Classes.name:
+            return METRICS
+        return {name: metric.title for name, metric in _stored_target(next(iter(data.values())), about).metrics.items()}
+
+    def main_metric(self) -> str:
+        """The metric that is shown where none is named: balanced accuracy, R2 or Harrell's C.
+
+        Returns
+        -------
+        str
+            Its name.
+
+        Examples
+        --------
+        >>> from marginsieve.bench import example_result
+        >>> example_result().main_metric()
+        'balanced_accuracy'
+        """
+        return next(iter(self._titles()))
+
+    def scores(self, metric: str | None = None) -> pd.DataFrame:
         """Scores by data set, method and size: pooled over each pass through the table and averaged over passes.
 
         Splits that do not cover the table (hold-out protocols) are averaged one by one.
 
         Parameters
         ----------
-        metric : str, default="balanced_accuracy"
-            One of `marginsieve.engine.METRICS`.
+        metric : str or None, default=None
+            A metric of the suite's outcome, for classes one of `marginsieve.engine.METRICS`; None is `main_metric`.
 
         Returns
         -------
@@ -172,8 +196,10 @@ class SuiteResult:
         """
         import pandas as pd
 
-        if metric not in METRICS:
-            raise InputError(f"metric is {metric!r}; it must be one of {', '.join(METRICS)}")
+        titles = self._titles()
+        metric = next(iter(titles)) if metric is None else metric
+        if metric not in titles:
+            raise InputError(f"metric is {metric!r}; it must be one of {', '.join(titles)}")
         rows, data, about = self._rows()
         pooled = about.get("scheme") in ("folds", "loo")
         passes: dict[tuple[str, str, int, Any], list[tuple[Any, Any]]] = defaultdict(list)
@@ -182,13 +208,13 @@ class SuiteResult:
             passes[row["data"], row["method"], size, group].append((row["result"]["test"], entry))
         values: dict[tuple[str, str, int], list[float]] = defaultdict(list)
         for (name, method, size, _), parts in passes.items():
-            values[name, method, size].append(_pool(parts, data[name], metric))
+            values[name, method, size].append(_pool(parts, _stored_target(data[name], about), metric))
         records = [(*where, float(np.nanmean(each)), len(each)) for where, each in values.items()]
         return pd.DataFrame(records, columns=["data", "method", "size", metric, "passes"])
 
     def compare(
         self,
-        metric: str = "balanced_accuracy",
+        metric: str | None = None,
         size: int | None = None,
         alpha: float = 0.05,
         control: str | None = None,
@@ -197,8 +223,8 @@ class SuiteResult:
 
         Parameters
         ----------
-        metric : str, default="balanced_accuracy"
-            One of `marginsieve.engine.METRICS`.
+        metric : str or None, default=None
+            A metric of the suite's outcome, for classes one of `marginsieve.engine.METRICS`; None is `main_metric`.
         size : int or None, default=None
             Number of features; None averages over the sizes.
         alpha : float, default=0.05
@@ -218,13 +244,14 @@ class SuiteResult:
         >>> sorted(example_result().compare("auc").methods)
         ['fisher', 'relieff']
         """
+        metric = self.main_metric() if metric is None else metric
         scores = self.scores(metric)
         if size is not None:
             scores = scores[scores["size"] == size]
         table = scores.pivot_table(index="data", columns="method", values=metric, aggfunc="mean")
         return compare(table, alpha, self._rows()[2].get("control") if control is None else control)
 
-    def plot_stability(self, path: str | Path | None = None, metric: str = "balanced_accuracy") -> Any:
+    def plot_stability(self, path: str | Path | None = None, metric: str | None = None) -> Any:
         """Plot the score against the stability, a point for each method and size, both averaged over the data sets.
 
         It needs matplotlib (the extra `marginsieve[plot]`).
@@ -233,8 +260,8 @@ class SuiteResult:
         ----------
         path : str, path or None, default=None
             File to write (.svg, .png or .pdf); None writes none.
-        metric : str, default="balanced_accuracy"
-            One of `marginsieve.engine.METRICS`.
+        metric : str or None, default=None
+            A metric of the suite's outcome, for classes one of `marginsieve.engine.METRICS`; None is `main_metric`.
 
         Returns
         -------
@@ -247,7 +274,8 @@ class SuiteResult:
         >>> example_result().plot_stability(metric="auc").axes[0].get_ylabel()
         'ranking AUC'
         """
-        keys = ["data", "method", "size"]
+        keys, titles = ["data", "method", "size"], self._titles()
+        metric = next(iter(titles)) if metric is None else metric
         both = self.scores(metric).merge(self.stability()[[*keys, "stability"]], on=keys)
         means = both.groupby(["method", "size"], sort=False, as_index=False)[[metric, "stability"]].mean()
         figure, axes = new_figure(6.5, 4.5)
@@ -257,7 +285,7 @@ class SuiteResult:
             axes.plot(part["stability"], part[metric], lw=1, label=str(method), **style)
             for size, x, y in zip(part["size"], part["stability"], part[metric], strict=True):
                 axes.annotate(f"{size:g}", (x, y), fontsize=7, xytext=(3, 3), textcoords="offset points")
-        return finish_figure(figure, axes, "stability of the selected sets (Nogueira)", METRICS[metric], path)
+        return finish_figure(figure, axes, "stability of the selected sets (Nogueira)", titles[metric], path)
 
     def stability(self) -> pd.DataFrame:
         """Stability of the selected features by data set, method and size, over the splits.
@@ -290,13 +318,13 @@ class SuiteResult:
                 out.append((*where, measure.value, measure.low, measure.high, jaccard(chosen, n), measure.sets))
         return pd.DataFrame(out, columns=["data", "method", "size", "stability", "low", "high", "jaccard", "sets"])
 
-    def summary(self, metric: str = "balanced_accuracy") -> dict[str, Any]:
+    def summary(self, metric: str | None = None) -> dict[str, Any]:
         """The suite as plain values: what its page shows.
 
         Parameters
         ----------
-        metric : str, default="balanced_accuracy"
-            One of `marginsieve.engine.METRICS`.
+        metric : str or None, default=None
+            A metric of the suite's outcome, for classes one of `marginsieve.engine.METRICS`; None is `main_metric`.
 
         Returns
         -------
@@ -310,6 +338,7 @@ class SuiteResult:
         >>> example_result().summary("auc")["methods"]
         ['fisher', 'relieff']
         """
+        metric = self.main_metric() if metric is None else metric
         about, scores = self._rows()[2], self.scores(metric)
         table = scores.pivot_table(index=["data", "size"], columns="method", values=metric, sort=False)
         rows = [
@@ -320,7 +349,7 @@ class SuiteResult:
         compared = None
         if len(methods) > 1 and len(tables) > 1 and not table.isna().to_numpy().any():
             compared = self.compare(metric)
-        title = METRICS[metric]
+        title = self._titles()[metric]
         winner = "" if compared is None else f": {compared.methods[0]} has the best average rank"
         headline = f"{title[0].upper()}{title[1:]} of {many(len(methods), 'method')} on {many(len(tables), 'table')}"
         out = {
@@ -338,13 +367,13 @@ class SuiteResult:
         }
         return dict(plain_values(out))
 
-    def html(self, metric: str = "balanced_accuracy") -> str:
+    def html(self, metric: str | None = None) -> str:
         """The page of the suite.
 
         Parameters
         ----------
-        metric : str, default="balanced_accuracy"
-            One of `marginsieve.engine.METRICS`.
+        metric : str or None, default=None
+            A metric of the suite's outcome, for classes one of `marginsieve.engine.METRICS`; None is `main_metric`.
 
         Returns
         -------
@@ -369,7 +398,16 @@ def _by_size(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int, 
                 yield row, entry["size"] if len(by_size) > 1 else OWN, entry
 
 
-def _pool(parts: list[tuple[Any, Any]], data: dict[str, Any], metric: str) -> float:
+def _stored_target(data: dict[str, Any], about: dict[str, Any]) -> Target:
+    """The outcomes of a table's rows as a store has them."""
+    if (outcome := about.get("outcome", Classes.name)) == Classes.name:
+        return ClassTarget.from_store(data)
+    truth = np.asarray(data["truth"], dtype=np.float64).T
+    target: Target = find_outcome(outcome, {}).read(np.zeros((len(truth), 1)), truth)
+    return target
+
+
+def _pool(parts: list[tuple[Any, Any]], target: Target, metric: str) -> float:
     test = np.concatenate([np.asarray(rows, dtype=np.intp) for rows, _ in parts])
-    target = ClassTarget.from_store(data).take(test)
-    return point_scores(target, Pass.from_entries([entry for _, entry in parts])).get(metric, float("nan"))
+    scores = point_scores(target.take(test), Pass.from_entries([entry for _, entry in parts]))
+    return scores.get(metric, float("nan"))

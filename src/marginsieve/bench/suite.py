@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from sklearn.base import clone
 
 from .. import recipes
@@ -46,13 +47,14 @@ from ..errors import (
     check_device,
     listing,
     one_line,
+    one_of,
     positive_number,
     reading,
     shown_value,
     whole_number,
 )
 from ..fitting.rows import Rows
-from ..fitting.settings import check_seed
+from ..fitting.settings import check_seed, find_outcome
 from ..outcomes import Classes
 from .results import SuiteResult
 
@@ -80,6 +82,8 @@ class Suite:
         Time limit for one unit; a unit that exceeds it has failed.
     control : str or None, default=None
         Label of the method that the others are tested against; None tests all pairs of methods.
+    outcome : str, default="classes"
+        What is predicted in every data set, by every method: "classes", "numbers" or "survival".
 
     Examples
     --------
@@ -96,6 +100,7 @@ class Suite:
     random_state: int = 0
     seconds: float | None = None
     control: str | None = None
+    outcome: str = "classes"
 
     @classmethod
     def read(cls, source: str | Path | Mapping[str, Any]) -> Suite:
@@ -104,8 +109,8 @@ class Suite:
         Parameters
         ----------
         source : str, path or mapping
-            With the keys name, protocol, seed, seconds, control, data (a list of data sets) and method (a list of
-            methods).
+            With the keys name, protocol, seed, seconds, control, outcome, data (a list of data sets) and method (a list
+            of methods).
 
         Returns
         -------
@@ -124,7 +129,7 @@ class Suite:
         ['fisher', 'fisher-20']
         """
         spec = dict(source) if isinstance(source, Mapping) else _toml(Path(source))
-        allowed = {"name", "protocol", "seed", "seconds", "control", "data", "method"}
+        allowed = {"name", "protocol", "seed", "seconds", "control", "outcome", "data", "method"}
         if unknown := [key for key in spec if key not in allowed]:
             raise InputError(f"the suite has {listing(unknown)}; it may have {listing(sorted(allowed), 10)}")
         for part in ("data", "method"):
@@ -138,7 +143,8 @@ class Suite:
             positive_number("suite", "seconds", spec["seconds"], MOST_SECONDS)
         for entry in spec["data"]:
             _check_data(entry)
-        methods = tuple(_method(entry) for entry in spec["method"])
+        one_of("suite", "outcome", outcome := spec.get("outcome", Classes.name), recipes.OUTCOMES)
+        methods = tuple(_method(entry, outcome) for entry in spec["method"])
         labels = [method.label for method in methods]
         if len(set(labels)) < len(labels):
             raise InputError(f"two methods of the suite have the same label ({listing(labels)}): give one a 'label'")
@@ -158,6 +164,7 @@ class Suite:
             random_state=int(spec.get("seed", 0)),
             seconds=spec.get("seconds"),
             control=spec.get("control"),
+            outcome=outcome,
         )
 
     def on_device(self, device: str) -> Suite:
@@ -175,9 +182,9 @@ class Suite:
         """The data sets, loaded; a 'shuffle' count makes so many copies with permuted labels."""
         out = []
         for entry in self.data:
-            name, frame, *rest = _load(dict(entry))
+            name, frame, y, positive, groups = _load(dict(entry), self.outcome)
             shuffles = int(entry.get("shuffle", 0))
-            base = table_of(name, frame, *rest)
+            base = table_of(name, frame, y, positive, groups, self.outcome)
             if not shuffles:
                 out.append(base)
             for k in range(shuffles):
@@ -215,25 +222,27 @@ def _toml(path: Path) -> dict[str, Any]:
 
 def _check_data(entry: Mapping[str, Any]) -> None:
     """Refuse a [[data]] with fields that make no sense."""
-    allowed = ("name", "cohort", "file", "target", "groups", "positive", "shuffle")
+    allowed = ("name", "cohort", "file", "target", "time", "groups", "positive", "shuffle")
     if unknown := [key for key in entry if key not in allowed]:
         raise InputError(f"a [[data]] of the suite has {listing(unknown)}; it may have {listing(allowed, 10)}")
     whole_number("data", "shuffle", entry.get("shuffle", 0), 0, MOST_SHUFFLED)
-    for key in ("name", "file", "target", "groups"):
+    for key in ("name", "file", "target", "time", "groups"):
         if key in entry and not isinstance(entry[key], str):
             raise InputError(f"a [[data]] of the suite has the {key} {shown_value(entry[key])}; it must be a text")
     if not isinstance(entry.get("cohort", {}), Mapping):
         raise InputError(f"a [[data]] of the suite has the cohort {shown_value(entry['cohort'])}; it must be a table")
 
 
-def _method(entry: Mapping[str, Any]) -> Method:
+def _method(entry: Mapping[str, Any], outcome: str) -> Method:
     settings = dict(entry)
     if "name" not in settings:
         raise InputError(f"a [[method]] of the suite has no 'name': {settings}")
     name = settings.pop("name")
     if not isinstance(name, str):
         raise InputError(f"a [[method]] of the suite has the name {shown_value(name)}; it must be a text")
+    recipes.refuse_outcome(recipes.entry(name), outcome)
     recipe = recipes.get(name).__name__
+    settings |= {} if outcome == Classes.name else {"outcome": outcome}
     label = str(settings.pop("label", recipe.replace("_", "-")))
     if (grid := settings.pop("grid", None)) is not None:
         grid = tuple(checked_grid(grid).items())
@@ -274,20 +283,22 @@ def _refuse_dates(value: Any, where: str = "the suite") -> None:
         _refuse_dates(entry, where)
 
 
-def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:
-    """(name, features, target, positive class, groups) of a [[data]]."""
+def _load(entry: dict[str, Any], outcome: str) -> tuple[str, Any, Any, Any, Any]:
+    """(name, features, target, positive class, groups) of a [[data]]; times are a column beside the target."""
     if "cohort" in entry:
         with reading(f"cohort of the data set {entry.get('name', 'cohort')!r}"):
-            cohort = make_cohort(**entry["cohort"])
-        return str(entry.get("name", "cohort")), cohort.X, cohort.y, "case", None
+            cohort = make_cohort(**{"outcome": outcome, **entry["cohort"]})
+        positive = "case" if outcome == Classes.name else None
+        return str(entry.get("name", "cohort")), cohort.X, cohort.y, positive, None
     if "file" in entry:
         target = str(entry.get("target", ""))
         frame = read_table(Path(entry["file"]), target=target)
-        if target not in frame.columns:
-            raise InputError(f"target is {target!r}, which {entry['file']} does not have")
-        y = frame.pop(target)
-        if "groups" in entry and entry["groups"] not in frame.columns:
-            raise InputError(f"groups is {entry['groups']!r}, which {entry['file']} does not have")
+        for key in ("target", "time", "groups"):
+            if (key == "target" or key in entry) and entry.get(key, "") not in frame.columns:
+                raise InputError(f"{key} is {entry.get(key, '')!r}, which {entry['file']} does not have")
+        y: Any = frame.pop(target)
+        if "time" in entry:
+            y = pd.DataFrame({"time": frame.pop(entry["time"]), "event": y})
         groups = frame.pop(entry["groups"]) if "groups" in entry else None
         return str(entry.get("name", Path(entry["file"]).stem)), frame, y, entry.get("positive"), groups
     if "name" not in entry:
@@ -296,14 +307,17 @@ def _load(entry: dict[str, Any]) -> tuple[str, Any, Any, Any, Any]:
     return table.name, table.X, table.y, table.positive, None
 
 
-def table_of(name: str, X: Any, y: Any, positive: Any, groups: Any = None) -> UnitTable:
+def table_of(name: str, X: Any, y: Any, positive: Any, groups: Any = None, outcome: str = Classes.name) -> UnitTable:
     """A pandas table and its target as units see them; the rarer class is positive where none is named."""
+    schema = Schema.from_table(X)
+    if outcome != Classes.name:
+        others = find_outcome(outcome, {}).read(X, y, None, groups)
+        return UnitTable(name, Rows(schema, schema.table(X), others), fingerprint(X, others))
     target = Classes().read(X, y, None, groups)
     labels = {str(label): label for label in target.classes}  # files of suites name classes by their text
     if positive is not None and str(positive) not in labels:
         raise InputError(f"positive is {positive!r}; data set {name!r} has {listing(list(labels))}")
     target = target.settle(Classes(positive=None if positive is None else labels[str(positive)]))
-    schema = Schema.from_table(X)
     return UnitTable(name, Rows(schema, schema.table(X), target), fingerprint(X, target))
 
 
@@ -377,7 +391,7 @@ def run_suite(
         run = stack.enter_context(workers(tables, n_jobs, cluster))
         params = _tune_reported(suite, units, store, run, progress)
         about = {"name": suite.name, "protocol": suite.protocol.name, "scheme": suite.protocol.scheme}
-        store.set_meta("suite", {**about, "control": suite.control})
+        store.set_meta("suite", {**about, "control": suite.control, "outcome": suite.outcome})
         store.set_meta("current", [unit.key for unit in units])
         done = store.done()
         pending = []

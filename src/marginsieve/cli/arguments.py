@@ -137,11 +137,11 @@ def study_table(path: Path, target: str, options: StudyOptions, reading: Mapping
     from ..data.reading import read_table
     from ..studies.study_data import from_frame
 
-    ledger, kept = Ledger(), (*options.keep, *options.include, *(options.ids or ()))
+    ledger, kept = Ledger(), (*options.keep, *options.features_in_any_case, *(options.ids or ()))
     roles = {"groups": options.groups, "site": options.site}
     frame = read_table(path, target=target, **roles, keep=kept, ledger=ledger, **reading)
     named = ("groups", "site", "drop", "ids", "keep", "include", "outcome", "time")
-    columns = {name: getattr(options, name) for name in named}
+    columns = {name: getattr(options, name) for name in named} | {"include": options.features_in_any_case}
     return from_frame(frame, target, **columns, ledger=ledger)
 
 

@@ -41,6 +41,7 @@ ALIGN_HELP = (
     "location-scale or quantiles."
 )
 PREVALENCE_HELP = "Share of the class of interest in the cohort's population, as you know it; for aligned columns."
+EXPLAIN_HELP = "Add what each feature adds to a row's score (adds_NAME), and the score at the baseline (base)."
 CUT_HELP = "Offer a model with another cut: prevalence, sensitivity:0.9, specificity:0.9 or probability:0.2."
 
 
@@ -231,6 +232,7 @@ def predict(
     out: Annotated[Path | None, Option(help="The predictions (.csv); predicted.csv, with --json no file.")] = None,
     align: Annotated[str, Option(help=f"{ALIGN_HELP} Nothing is aligned without it.")] = "none",
     prevalence: Annotated[float | None, Option(help=PREVALENCE_HELP)] = None,
+    explained: Annotated[bool, Option("--explain", help=EXPLAIN_HELP)] = False,
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
     follow_umask: FollowUmask = False,  # noqa: ARG001
@@ -239,6 +241,8 @@ def predict(
     """Predict new samples with a saved model; columns are matched by name."""
     from ..data.ledger import Ledger
     from ..data.reading import read_table
+    from ..estimators.explanations import explain
+    from ..estimators.fitted_selector import align_model
     from ..estimators.fitted_selector import predict as say
     from ..estimators.persistence import load
     from ..studies import files
@@ -256,6 +260,9 @@ def predict(
     frame.insert(0, "row", range(1, len(frame) + 1))
     for place, name in enumerate(arguments.ids_among(new.columns, fitted.columns_.names, frame.columns), 1):
         frame.insert(place, name, new[name].to_numpy())
+    if explained:
+        known = explain(fitted if align == "none" else align_model(fitted, new, align, prevalence), new)
+        frame, labels = known.join_to(frame), [*labels, known.words]
     if path is not None:
         files.write_csv(frame, path)
     if as_json:
@@ -282,7 +289,9 @@ def bench(
     fresh: Annotated[bool, Option("--fresh", help="Delete what the folder holds and start over.")] = False,
     load: Annotated[str | None, Option(help="A Python module that registers tables and protocols by name.")] = None,
     verify: Annotated[bool, Option("--verify", help="Run nothing: look at the checksum of every stored unit.")] = False,
-    metric: Annotated[str, Option(help="The metric to show.")] = "balanced_accuracy",
+    metric: Annotated[
+        str | None, Option(help="The metric to show; balanced_accuracy, r2 or c by default, as the suite's outcome is.")
+    ] = None,
     as_json: Annotated[bool, Option("--json", help="Print the scores as JSON and nothing else.")] = False,
     follow_umask: FollowUmask = False,  # noqa: ARG001
 ) -> None:
@@ -302,6 +311,7 @@ def bench(
     with show_progress(SELDOM) as progress:
         watch = partial(_show_units, progress, chosen_suite.name)
         study = run_suite(chosen_suite, out, n_jobs=n_jobs, cluster=cluster, progress=watch)
+    metric = study.main_metric() if metric is None else metric
     scores, failures = study.scores(metric), study.failures()
     publish(out, "suite", {PAGE: study.html(metric).encode()})
     if as_json:

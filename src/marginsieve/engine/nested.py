@@ -18,7 +18,7 @@ from ..estimators import SVMSelector
 from ..fitting.held_out import lists_rows
 from ..fitting.settings import find_outcome
 from ..outcomes import Target
-from .scoring import Pass, Scores, point_scores, score_predictions
+from .scoring import PREDICTED, Pass, Scores, point_scores, score_predictions
 from .units import MOST_DRAWS, Method, PlainTable, Protocol, Split, Task, Unit, seed_estimator
 from .workers import workers
 
@@ -35,6 +35,7 @@ class Fold:
     seconds: float
     notes: tuple[str, ...]
     probability: Array | None = None  # (test rows,) of the class of interest, where the estimator tells
+    values: Array | None = None  # (test rows, k) of more than two classes
     unit: float | None = None  # standard deviation of the model's decision values on rows that it did not see
 
     @property
@@ -45,7 +46,7 @@ class Fold:
     def from_row(cls, row: dict[str, Any], place: int = 0) -> Fold:
         """The row that a unit left in the store; `place` of the list, where it left several."""
         result = row["result"]
-        kinds = {"predicted": None, "decision": float, "support": np.intp, "probability": float}
+        kinds = {"predicted": None, "decision": float, "support": np.intp, "probability": float, "values": float}
         entry: dict[str, Any] = dict.fromkeys(kinds) | result["by_size"][place]
         values: Any = {key: None if entry[key] is None else np.asarray(entry[key], kind) for key, kind in kinds.items()}
         test, notes = np.asarray(result["test"], dtype=np.intp), tuple(result["notes"])
@@ -247,7 +248,7 @@ def nested_errors(nested: Nested, pairs: Sequence[Fold]) -> dict[str, float]:
 
 def _part_of(fold: Fold, rows: BoolArray) -> dict[str, Any]:
     """What a fold predicts for some of its test rows."""
-    values = {name: getattr(fold, name) for name in ("predicted", "decision", "probability")}
+    values = {name: getattr(fold, name) for name in PREDICTED}
     return {"unit": fold.unit} | {name: None if value is None else value[rows] for name, value in values.items()}
 
 

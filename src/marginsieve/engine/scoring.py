@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from ..contracts import Array, IntArray, Score
+from ..contracts import Array, IntArray, Score, ScoreInfo
 from ..errors import InputError
 from ..outcomes import Target
 from ..outcomes.scores import METRICS
 
-__all__ = ["METRICS", "Pass", "Scores", "point_scores", "score_difference", "score_predictions"]
+__all__ = ["METRICS", "Pass", "Scores", "average_scores", "point_scores", "score_difference", "score_predictions"]
 
 Factors = tuple[float, float, float, float]
 SWAPS: Mapping[str, Factors] = {"auc": (1.0, 1.0, 0.0, 0.0)}  # differences of models that differ in one column
@@ -29,6 +29,7 @@ SWAP_LEAST = 0.25  # of the variance of half an error in each stratum, where no 
 FEWEST = 10  # rows (or groups) of a stratum below which there is no interval
 FIXED: Factors = (1.0, 1.0, 0.0, 0.0)  # of one model on rows that it did not see
 OTHERS: Factors = (1.35, 1.35, 0.0, 0.0)  # scores whose intervals were not measured
+PREDICTED = ("predicted", "decision", "probability", "values")  # what is known of each row of a pass
 NO_ENDS = (float("nan"), float("nan"))
 Map = Callable[[float], float]
 # the scale on which an interval is symmetric, the way back, the slope, and between which values the slope is finite
@@ -56,6 +57,8 @@ class Pass:
         Fold in which each row was tested; None is one fold.
     unit : array of shape (m,) or None, default=None
         Standard deviation of the decision values of the row's model on rows that it did not see; None is 1.
+    values : array of shape (m, k) or None, default=None
+        Decision values, or probabilities, of each of more than two classes.
 
     Examples
     --------
@@ -70,6 +73,7 @@ class Pass:
     probability: Array | None = None
     fold: IntArray | None = None
     unit: Array | None = None
+    values: Array | None = None
 
     def take(self, rows: IntArray) -> Pass:
         """Some of the rows, in this order."""
@@ -80,7 +84,7 @@ class Pass:
     def from_entries(cls, entries: Sequence[Mapping[str, Any]]) -> Pass:
         """Predictions of some splits as units left them, one after the other."""
         columns: dict[str, Any] = {}
-        for key in ("predicted", "decision", "probability"):
+        for key in PREDICTED:
             known = [entry.get(key) for entry in entries]
             columns[key] = None if any(value is None for value in known) else np.concatenate(known)  # type: ignore[arg-type]
         sizes = [len(entry["predicted"]) for entry in entries]
@@ -206,7 +210,19 @@ def score_predictions(
     (0.75, 1.0)
     """
     known = [target.scores(one_pass) for one_pass in passes]
-    rooms, metrics = target.rooms(_means(known)), target.metrics
+    return average_scores(target, known, target.metrics, target.rooms(_means(known)), level, errors, fixed)
+
+
+def average_scores(
+    target: Target,
+    known: Sequence[Mapping[str, Score]],
+    metrics: Mapping[str, ScoreInfo],
+    rooms: Mapping[str, float] | None = None,
+    level: float = 0.95,
+    errors: Mapping[str, float] | None = None,
+    fixed: bool = False,
+) -> Scores:
+    """Scores of passes, each with what every row adds to it, as in `score_predictions`; without `rooms` these are 0."""
     value, error, by_stratum = _means(known), {}, {}
     ends: dict[str, tuple[float, float]] = {}
     counts = target.unit_counts
@@ -215,7 +231,8 @@ def score_predictions(
         parts = _mean_variance(known, name, target)
         by_stratum[name] = _per_row(parts, target)
         factors = FIXED if fixed else metric.factors
-        spread = standard_errors(float(parts.sum()), rooms[name], counts, factors, float(metric.share))
+        room = 0.0 if rooms is None else rooms[name]
+        spread = standard_errors(float(parts.sum()), room, counts, factors, float(metric.share))
         if errors is not None and name in errors:
             spread = (max(spread[0], errors[name]), max(spread[1], errors[name]))
         error[name] = max(spread)

@@ -601,7 +601,8 @@ def align_model(model: FittedSelector, table: Any, how: str, prevalence: float |
     training = training_columns(model)
     shares = None if prevalence is None else stratum_shares(model, prevalence)
     new = read_cohort(model, table)
-    weighted = "" if prevalence is None else f", with a prevalence of {prevalence:g} that was given"
+    label = getattr(model, "positive_", "the class of interest")
+    weighted = "" if prevalence is None else f", with the given prevalence {prevalence:g} of {label}"
     known = fit_alignment(how, training, describe_cohort(model, new.Z), len(new.frame), shares, weighted)
     return adapt(model, known.describe(), known)
 

@@ -50,12 +50,14 @@ class SVMSelector(Settings, FittedSelector):
         Kinds of columns ("real", "ordinal", "nominal" or "boolean") where they differ from what the dtypes imply.
     positive : label or None, default=None
         The class of interest; None is the rarer one. It affects costs and reports, not the order of `classes_`.
-    threshold : "auto", "balanced", "margin", float or (float, float), default="auto"
+    threshold : "auto", "balanced", "margin", a rule, float or (float, float), default="auto"
         Threshold of the decision value. "balanced": halfway between the medians of the classes' decision values on
         inner folds that neither the machine nor the selection saw. "margin": 0. A number: that value, on the machine's
         scale with the positive class above. A pair of costs (of a false positive, of a false negative): the threshold
-        with the lowest cost on the inner folds. "auto": "margin" if a class_weight dict or negative_weight is given or
-        there are more than two classes, else "balanced".
+        with the lowest cost on the inner folds. A rule for the inner folds: "sensitivity:0.9", "specificity:0.9",
+        "cost:5" (of a missed positive in false alarms) or "capacity:0.1" (share of rows called positive at most), the
+        last two also for another share of positives, as in "capacity:0.1 at 0.02". "auto": "margin" if a class_weight
+        dict or negative_weight is given or there are more than two classes, else "balanced".
     probability : bool, default=False
         Fit a sigmoid to the inner folds' decision values, for `predict_proba`.
     max_samples : int or None, default=None
@@ -317,7 +319,7 @@ class Blend(FittedSelector):
         (see `SVMSelector`). None leaves it to the views.
     kinds : dict of column name to kind, or None, default=None
     positive : label or None, default=None
-    threshold : "auto", "balanced", "margin", float or (float, float), default="auto"
+    threshold : "auto", "balanced", "margin", a rule, float or (float, float), default="auto"
         Threshold of the mean decision value, as in `SVMSelector`.
     probability : bool, default=False
     max_samples : int or None, default=None

@@ -6,7 +6,7 @@ from ..contracts import Machine
 from .column_machines import L1SVC, ConcaveSVC, HingeSVC, RampSVC
 from .kernel_machines import CSVC, MKL, Sphere
 from .survival_machines import CoxRidge, MartingaleRidge
-from .value_machines import SVR, KernelRidge
+from .value_machines import LSSVM, SVR, KernelRidge, Lasso
 
 MACHINES: dict[str, Callable[..., Machine]] = {
     "c_svc": CSVC,
@@ -18,9 +18,11 @@ MACHINES: dict[str, Callable[..., Machine]] = {
     "mkl": MKL,
     "kernel_ridge": KernelRidge,
     "svr": SVR,
+    "ls_svm": LSSVM,
+    "lasso": Lasso,
     "cox": CoxRidge,
     "martingale_ridge": MartingaleRidge,
 }
 
-__all__ = ["CSVC", "L1SVC", "MACHINES", "MKL", "SVR", "ConcaveSVC", "CoxRidge", "HingeSVC", "KernelRidge"]
-__all__ += ["MartingaleRidge", "RampSVC", "Sphere"]
+__all__ = ["CSVC", "L1SVC", "LSSVM", "MACHINES", "MKL", "SVR", "ConcaveSVC", "CoxRidge", "HingeSVC", "KernelRidge"]
+__all__ += ["Lasso", "MartingaleRidge", "RampSVC", "Sphere"]

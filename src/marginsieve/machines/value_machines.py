@@ -1,15 +1,20 @@
-"""Machines for numbers on a kernel: ridge regression in closed form, and support vector regression."""
+"""Machines for numbers: ridge regression in closed form, support vector regression, and on columns the lasso."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import lasso_path
 
-from ..contracts import SIGNS, VALUES, Array, Gram, Matrix, Solution, View, as_gram, is_sparse
-from ..errors import InputError, cost_number, positive_number, shown_value
+from ..algebra import ColumnView, as_columns
+from ..contracts import SIGNS, VALUES, Array, Gram, Matrix, ProblemView, Solution, View, as_gram, is_sparse
+from ..errors import InputError, cost_number, positive_number, shown_value, whole_number
 from ..solvers import ridge as _ridge
 from ..solvers import smo as _smo
 from .kernel_machines import FINER, NOT_FINITE
@@ -88,6 +93,77 @@ class KernelRidge(BaseEstimator):
                 )
         else:
             positive_number("machine", "penalty", self.penalty)
+
+
+class LSSVM(BaseEstimator):
+    """The least-squares support vector machine, of numbers or signs, with a cost for each sample.
+
+    ::
+
+        min over c, b of  1/2 c'Kc + C/2 sum_i cost_i (y_i - f_i)^2,      f = Kc + b,   c_i = C cost_i (y_i - f_i)
+
+    `KernelRidge` has the same optimum where its penalty times its trace is 1 / C. Here the penalty does not move with
+    the kernel, so that the objective can be differentiated in the kernel's weights, as penalised scaling needs.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a squared error.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.machines import LSSVM
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 10))
+    >>> y = 2.0 * X[:, 2] - X[:, 7] + 0.1 * rng.normal(size=60)
+    >>> selector = SVMSelector(machine=LSSVM(), outcome="numbers", n_features_to_select=2, random_state=0)
+    >>> selector.fit(X, y).get_support(indices=True)
+    array([2, 7])
+    """
+
+    needs = "gram"
+    additive_only = False
+    kinds: ClassVar[frozenset[str]] = frozenset()
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
+
+    def __init__(self, C: float = 1.0) -> None:
+        self.C = C
+
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
+        """The optimum on the gram's kernel matrix; y and cost (m,)."""
+        K = as_gram(view).matrix()
+        if not np.isfinite(K).all():
+            raise InputError(NOT_FINITE)
+        best = _ridge.kernel_ridge(K, y, cost, None, 1.0 / self.C)
+        value = 0.5 * self.C * best.objective
+        return Solution(best.coef, best.intercept, value, best.residual, best.slack, best.residual <= ACCURATE)
+
+    def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
+        """f at the rows of Z."""
+        return as_gram(view).apply(solution.coef, Z) + solution.intercept
+
+    def dual(self, solution: Solution, K: Array) -> float:
+        """The dual objective y'c - sum c^2 / (2 C cost) - c'Kc / 2 of these coefficients on another kernel matrix."""
+        c = solution.coef  # c_i^2 / (C cost_i) = c_i slack_i, and y'c = c'slack + c'Kc on the matrix that was solved
+        return float(2.0 * solution.objective - 0.5 * c @ solution.slack - 0.5 * c @ K @ c)
+
+    def weight_gradient(self, solution: Solution, gram: Gram) -> Array:
+        """(p,): derivative of the optimal objective in w_j, j live (envelope theorem)."""
+        return -0.5 * gram.weight_gradient(solution.coef)
+
+    def contrast(self, problem: ProblemView) -> Array | None:  # noqa: ARG002
+        """What penalised scaling weighs the objective against: nothing, since all rows are inside it."""
+        return None
+
+    def squared_norm(self, solution: Solution, gram: Gram) -> float:
+        """c'Kc: the squared norm of the regression function."""
+        return float(solution.coef @ gram.apply(solution.coef))
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        cost_number("machine", "C", self.C)
 
 
 class SVR(BaseEstimator):
@@ -174,6 +250,19 @@ class SVR(BaseEstimator):
         """c'Kc: the squared norm of the regression function."""
         return float(solution.coef @ gram.apply(solution.coef))
 
+    def dual(self, solution: Solution, K: Array) -> float:
+        """The dual objective of these coefficients on another kernel matrix: a lower bound of its optimum."""
+        c = solution.coef  # at the optimum y'c - epsilon |c| = c'Kc + |c|'slack, since sum(c) = 0
+        return float(2.0 * solution.objective - np.abs(c) @ solution.slack - 0.5 * c @ K @ c)
+
+    def weight_gradient(self, solution: Solution, gram: Gram) -> Array:
+        """(p,): derivative of the optimal objective in w_j, j live (envelope theorem)."""
+        return -0.5 * gram.weight_gradient(solution.coef)
+
+    def contrast(self, problem: ProblemView) -> Array | None:  # noqa: ARG002
+        """What penalised scaling weighs the objective against: nothing, since all rows are inside it."""
+        return None
+
     def check(self) -> None:
         """Refuse parameters that make no sense."""
         cost_number("machine", "C", self.C)
@@ -190,3 +279,109 @@ def balance_sides(c: Array) -> Array:
     if above > below:
         return np.asarray(np.where(c > 0, c * (below / above), c))
     return np.asarray(np.where(c < 0, c * (above / below), c)) if below > above else c
+
+
+class Lasso(BaseEstimator):
+    """Least squares with an l1 penalty and a cost for each sample; the intercept is not penalized.
+
+    ::
+
+        min over w, b of  |w|_1 / s + C sum_i cost_i ((y_i - w'x_i - b) / s)^2,      s = standard deviation of y
+
+    In units of s, C means the same whatever the unit of y: it is scikit-learn's Lasso with alpha = s / (2 C m), whose
+    coordinate descent solves it. `coef` of the solution are c_i = 2 C cost_i (y_i - f_i) / s, so that X'c is the
+    gradient that is compared with the penalty's slope of 1.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a squared error of a standard deviation of y.
+    tol : float, default=1e-8
+        Duality gap at which the solver stops, in units of the sum of squares of y about its mean.
+    max_iter : int, default=100000
+        Sweeps over the columns after which the solver stops without having converged.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from marginsieve import SVMSelector
+    >>> from marginsieve.machines import Lasso
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(60, 10))
+    >>> y = 2.0 * X[:, 2] - X[:, 7] + 0.1 * rng.normal(size=60)
+    >>> parts = {"machine": Lasso(), "criterion": None, "search": "learned", "outcome": "numbers"}
+    >>> SVMSelector(**parts, n_features_to_select=2, random_state=0).fit(X, y).get_support(indices=True)
+    array([2, 7])
+    """
+
+    needs = "columns"
+    additive_only = False
+    kinds: ClassVar[frozenset[str]] = frozenset()
+    targets: ClassVar[frozenset[str]] = frozenset({VALUES})
+
+    def __init__(self, C: float = 1.0, tol: float = 1e-8, max_iter: int = 100_000) -> None:
+        self.C = C
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def solve(self, view: View, y: Array, cost: Array, warm: Solution | None = None) -> Solution:  # noqa: ARG002
+        """The optimum on the view's columns; y and cost (m,)."""
+        return next(self.solve_path(view, y, cost, np.array([self.C])))
+
+    def solve_path(self, view: View, y: Array, cost: Array, prices: Array) -> Iterator[Solution]:
+        """The optima at rising values of C, each from the one before."""
+        columns = as_columns(view)
+        X, mean, values, unit, root = self._standardize(columns, y, cost)
+        known = len(values) * (values @ values > 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # the solution says so
+            _, weights, gaps = lasso_path(
+                X,
+                values,
+                alphas=1.0 / (2.0 * np.asarray(prices) * len(y)),
+                tol=self.tol,
+                max_iter=int(self.max_iter),
+            )
+        scale = np.sqrt(columns.weight)
+        for C, w, gap in zip(prices, weights.T, gaps, strict=True):
+            rest = values - X @ w
+            residual = float(gap * known / max(float(values @ values), 1e-300))
+            value = float(np.abs(w).sum() + C * rest @ rest)
+            weight = scale * w * unit
+            slope = w * unit
+            intercept = float(cost @ y / cost.sum() - mean @ slope)
+            error = y - columns.X @ slope - intercept
+            coef = 2.0 * C * root * rest
+            converged = residual <= self.tol
+            yield Solution(coef, intercept, value, residual, error, converged, weights=weight)
+
+    def _standardize(self, columns: ColumnView, y: Array, cost: Array) -> tuple[Array, Array, Array, float, Array]:
+        """Columns and outcome about their means times the roots of the costs, the means, the unit and the roots."""
+        X, root, share = columns.X, np.sqrt(cost), cost / cost.sum()
+        X = X.toarray() if is_sparse(X) else np.asarray(X)
+        if not np.isfinite(X.sum()):
+            raise InputError("the table holds values that are not finite or too large: use standardize=True")
+        mean, away = share @ X, y - share @ y
+        unit = float(np.sqrt(share @ away**2)) or 1.0
+        return np.asfortranarray((X - mean) * root[:, None]), mean, root * away / unit, unit, root
+
+    def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
+        """f at the rows of Z."""
+        columns = as_columns(view)
+        return np.asarray(Z[:, columns.features] @ solution.weights + solution.intercept)
+
+    def first(self, view: View, y: Array, cost: Array) -> float:
+        """The C above which some weight differs from 0."""
+        X, _, values, _, _ = self._standardize(as_columns(view), y, cost)
+        largest = float(np.abs(values @ X).max(initial=0.0))
+        return 0.5 / largest if largest > 0 else float("inf")
+
+    def pull(self, solution: Solution, view: View) -> Array:
+        """(p,) the gradient at zero weight, in units of the penalty's: at most 1 where a feature has no weight."""
+        return np.asarray(np.abs(solution.coef @ as_columns(view).X))
+
+    def check(self) -> None:
+        """Refuse parameters that make no sense."""
+        cost_number("machine", "C", self.C)
+        positive_number("machine", "tol", self.tol)
+        whole_number("machine", "max_iter", self.max_iter)

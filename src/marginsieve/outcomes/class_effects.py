@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.metrics import confusion_matrix
 
 from ..contracts import Array, BoolArray, IntArray
+from .operating import benefit_of_all, net_benefits, smooth_calibration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,10 +175,12 @@ BINS = 8
 
 def draw_curves(decision: Array, probability: Array | None, positive: BoolArray) -> dict[str, Any]:
     """What the page draws of decision values and probabilities (repeats, m)."""
+    flat = None if probability is None else probability.ravel()
     return {
         "roc": _roc(decision, positive),
         "precision_recall": _precision_recall(decision, positive),
         "calibration": None if probability is None else _calibration(probability, positive),
+        "smooth": None if flat is None else smooth_calibration(flat, np.tile(positive, len(decision))),
         "brier": None if probability is None else float(np.mean((probability - positive) ** 2)),
         "decision": None if probability is None else _net_benefit(probability, positive),
     }
@@ -224,12 +227,10 @@ def _precision_recall(decision: Array, positive: BoolArray) -> dict[str, Any]:
 
 def _net_benefit(probability: Array, positive: BoolArray) -> dict[str, list[float]]:
     """The share of true positives less that of false ones times the odds of the threshold; calling all beside it."""
-    grid = np.linspace(0.01, 0.99, 50)
-    rate, odds = float(positive.mean()), grid / (1.0 - grid)
-    called = probability[:, None, :] >= grid[:, None]
-    hits, misses = ((called & side).mean(axis=(0, 2)) for side in (positive, ~positive))
-    everybody = rate - (1.0 - rate) * odds
-    return {"x": grid.tolist(), "y": (hits - misses * odds).tolist(), "all": everybody.tolist()}
+    grid, rate = np.linspace(0.01, 0.99, 50), float(positive.mean())
+    known = net_benefits(probability.ravel(), np.tile(positive, len(probability)), grid.tolist(), rate)
+    every = benefit_of_all(grid, rate)
+    return {"x": grid.tolist(), "y": [score.value for score in known], "all": every.tolist()}
 
 
 def _calibration(probability: Array, positive: BoolArray) -> list[dict[str, float]]:

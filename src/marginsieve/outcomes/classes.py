@@ -29,9 +29,12 @@ from ..contracts import (
 from ..data.cells import is_numeral
 from ..errors import InputError, cost_number, listing, many, shown_value, truth_value
 from .class_effects import confusion, describe_feature, draw_curves
+from .operating import OPERATING_METRICS, CutRule, benefit_of_all, move_mix, net_benefits, scores_at_mix
 from .recalibration import move_cut, recalibrate
 from .scores import (
     CLASS_METRICS,
+    areas_by_class,
+    areas_by_pair,
     auc_variance,
     balanced_accuracy,
     balanced_threshold,
@@ -72,7 +75,7 @@ class Classes:
         Weight of each class; "balanced" gives both sides of each binary problem the same total weight.
     negative_weight : float, default=1.0
         Factor on the cost of every sample on the negative side.
-    threshold : "auto", "balanced", "margin", float or (float, float), default="auto"
+    threshold : "auto", "balanced", "margin", a rule, float or (float, float), default="auto"
         Threshold of the decision value, as in `SVMSelector`.
     probability : bool, default=False
         Fit a sigmoid to the decision values of held-out rows.
@@ -146,9 +149,11 @@ class Classes:
         truth_value("selector", "probability", self.probability)
         self.cut_rule(2)
 
-    def cut_rule(self, classes: int) -> Threshold:
-        """Where the decision value is cut: a word, a number, or a pair of costs; "auto" is resolved."""
+    def cut_rule(self, classes: int) -> Threshold | CutRule:
+        """Where the decision value is cut: a word, a rule, a number, or a pair of costs; "auto" is resolved."""
         rule = self.threshold
+        if isinstance(rule, str) and (known := CutRule.read(rule)) is not None:
+            return known
         if isinstance(rule, str) and rule == "auto":
             costs = isinstance(self.class_weight, Mapping) or self.negative_weight != 1.0
             return "margin" if costs or classes > 2 else "balanced"
@@ -159,8 +164,9 @@ class Classes:
         number = isinstance(rule, (int, float)) and not isinstance(rule, bool) and abs(rule) < 1e12
         if not (number or (isinstance(rule, str) and rule in ("balanced", "margin"))):
             raise InputError(
-                f'threshold is {shown_value(rule)}; it must be "auto", "balanced", "margin", a number below 1e12 in '
-                "size, or two positive costs (of a false positive, of a false negative)"
+                f'threshold is {shown_value(rule)}; it must be "auto", "balanced", "margin", a rule such as '
+                '"sensitivity:0.9", "specificity:0.9", "cost:5" or "capacity:0.1", a number below 1e12 in size, or two '
+                "positive costs (of a false positive, of a false negative)"
             )
         return rule
 
@@ -470,7 +476,7 @@ class ClassTarget(Target):
     def needs_held_out(self) -> bool:
         """Whether a threshold or a probability is made from values of held-out rows."""
         rule = self.outcome.cut_rule(len(self.classes))
-        return self.outcome.probability or rule == "balanced" or isinstance(rule, tuple)
+        return self.outcome.probability or rule == "balanced" or isinstance(rule, (tuple, CutRule))
 
     def threshold_of(self, value: Array, rows: IntArray, weight: Array) -> float:
         """Where values (rows,) of held-out rows are cut by the rule that is set."""
@@ -479,12 +485,15 @@ class ClassTarget(Target):
             return balanced_threshold(value, label, weight)
         if isinstance(rule, tuple):
             return cost_threshold(value, label, weight, *rule)
+        if isinstance(rule, CutRule):
+            return rule.cut(value, label, weight)
         return 0.0 if isinstance(rule, str) else float(rule)
 
     def decide(self, held: Array | None, rows: IntArray, weight: Array) -> ClassDecision:
         """The threshold and, where that is asked for, a sigmoid, by values (rows, k) of held-out rows."""
         rule = self.outcome.cut_rule(len(self.classes))
-        plain = ClassDecision(self.classes, self._code, 0.0 if isinstance(rule, (str, tuple)) else float(rule))
+        fixed = 0.0 if isinstance(rule, (str, tuple, CutRule)) else float(rule)
+        plain = ClassDecision(self.classes, self._code, fixed)
         if held is None:
             return plain
         cut, labels = self.threshold_of(held[:, 0], rows, weight), self.labels[:, rows]
@@ -539,6 +548,8 @@ class ClassTarget(Target):
                 raise ValueError("the decision values are not all finite")
             if decision.sigmoid is not None:
                 out["probability"] = decision.probability(value)[:, self._code].tolist()
+        else:
+            out["values"] = value.tolist()
         return out
 
     def entry_of(self, estimator: Any, rows: Any) -> dict[str, Any]:
@@ -548,6 +559,11 @@ class ClassTarget(Target):
             out["decision"] = self._sign * _decision_of(estimator, rows)
             if hasattr(estimator, "predict_proba"):
                 out["probability"] = np.asarray(estimator.predict_proba(rows), dtype=float)[:, self._code]
+        elif len(known := getattr(estimator, "classes_", ())) == len(self.classes):
+            how = "decision_function" if hasattr(estimator, "decision_function") else "predict_proba"
+            value = np.asarray(getattr(estimator, how)(rows), dtype=float) if hasattr(estimator, how) else None
+            if value is not None and value.shape == (len(out["predicted"]), len(known)):  # not a value for each pair
+                out["values"] = value
         return out
 
     @property
@@ -573,6 +589,62 @@ class ClassTarget(Target):
     def rooms(self, values: Mapping[str, float]) -> dict[str, float]:
         """For each score 4 u (1 - u), u from 0 at chance to 1 at no error."""
         return rooms_of(values, self.codes, self._code)
+
+    # -- several classes ----------------------------------------------------------------------------------------------
+
+    def against_rest(self) -> dict[str, Target]:
+        """For each of more than two classes the same rows, of it or of the others."""
+        out: dict[str, Target] = {}
+        for code, label in enumerate([] if self.binary else self.classes):
+            names = np.array([f"not {label}", str(label)], dtype=object)
+            binary = replace(self, classes=names, codes=(self.codes == code).astype(np.intp))
+            out[str(label)] = binary.settle(replace(self.outcome, positive=names[1]))
+        return out
+
+    def scores_by_class(self, predictions: Predictions) -> dict[str, dict[str, Score]]:
+        """For each class what share of its rows is found, of those called so is right, and its AUC against the rest."""
+        fold = np.zeros(len(self), dtype=np.intp) if predictions.fold is None else predictions.fold
+        areas = {} if predictions.values is None else areas_by_class(predictions.values, self.codes, fold)
+        out = {}
+        for code, label in enumerate(self.classes):
+            side = self.codes == code
+            known = scores_at_mix(predictions.predicted == code, side, float(side.mean()))
+            known = {name: known[name] for name in ("sensitivity", "specificity", "ppv") if name in known}
+            out[str(label)] = known | ({"auc": Score(*areas[code])} if code in areas else {})
+        return out
+
+    def areas_by_pair(self, predictions: Predictions) -> dict[tuple[str, str], Score]:
+        """For each pair of classes the AUC of their rows."""
+        fold = np.zeros(len(self), dtype=np.intp) if predictions.fold is None else predictions.fold
+        known = {} if predictions.values is None else areas_by_pair(predictions.values, self.codes, fold)
+        return {(str(self.classes[a]), str(self.classes[b])): Score(*area) for (a, b), area in known.items()}
+
+    # -- decisions ----------------------------------------------------------------------------------------------------
+
+    @property
+    def interest_share(self) -> float | None:
+        """The share of the class of interest, of two."""
+        return float(np.mean(self.codes == self._code)) if self.binary else None
+
+    @property
+    def operating_metrics(self) -> Mapping[str, ScoreInfo]:
+        """Of two classes sensitivity, specificity, what is called positive and the predictive values."""
+        return OPERATING_METRICS if self.binary else {}
+
+    def operating_scores(self, predictions: Predictions, share: float) -> dict[str, Score]:
+        """What the cut gives where the class of interest has this share."""
+        return scores_at_mix(predictions.predicted == self._code, self.codes == self._code, share)
+
+    def benefit_scores(self, predictions: Predictions, grid: Sequence[float], share: float) -> list[Score]:
+        """Net benefit by threshold probability where the class of interest has this share."""
+        assert predictions.probability is not None
+        positive = self.codes == self._code
+        moved = move_mix(predictions.probability, float(positive.mean()), share)
+        return net_benefits(moved, positive, grid, share)
+
+    def benefit_of_all(self, grid: Array, share: float) -> Array:
+        """The same of calling every row positive."""
+        return benefit_of_all(grid, share)
 
     # -- other cohorts ------------------------------------------------------------------------------------------------
 

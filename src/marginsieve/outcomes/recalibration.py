@@ -7,6 +7,7 @@ from scipy import special
 
 from ..contracts import Array, BoolArray
 from ..errors import InputError, shown_value
+from .operating import cut_above
 from .scores import fit_calibration
 
 # Log loss on the other rows of 23 families of cohorts: a slope of its own needs about 80 rows, one that is held near 1
@@ -49,7 +50,7 @@ def move_cut(
     if name == "prevalence" and not text:
         if prevalence is None:
             raise InputError("cut is 'prevalence': give the prevalence too")
-        return _between(value, prevalence), f"a cut at the given prevalence of {prevalence:g}"
+        return _cut(value, prevalence), f"a cut at the given prevalence of {prevalence:g}"
     try:
         share = float(text)
     except ValueError:
@@ -66,14 +67,10 @@ def move_cut(
     if not side.any():
         raise InputError(f"cut is {rule!r} and no labelled row is of that class")
     if name == "sensitivity":
-        return _between(value[side], share), how
-    return -_between(-value[side], share), how
+        return _cut(value[side], share), how
+    return -_cut(-value[side], share), how
 
 
-def _between(value: Array, share: float) -> float:
-    """A cut above which the given share of the values lies, at least: midway between two of them."""
-    order = np.sort(value)[::-1]
-    count = int(np.clip(np.ceil(share * len(order) - 1e-9), 1, len(order)))
-    last = order[count - 1]
-    below = order[order < last]
-    return float(last - 1e-9 * max(abs(last), 1.0) if not len(below) else 0.5 * (last + below[0]))
+def _cut(value: Array, share: float) -> float:
+    """A cut above which this share of the values lies."""
+    return cut_above(value, np.ones(len(value)), share)

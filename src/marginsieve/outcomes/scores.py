@@ -7,6 +7,7 @@ a sum of squares.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping
 
 import numpy as np
@@ -97,6 +98,8 @@ CLASS_METRICS = {
         factors=(0.95, 1.55, 0.02, 0.0),
         difference=(0.95, 0.95, 0.06, 0.06),
     ),
+    "auc_rest": ScoreInfo("AUC, one class against the rest", chance=0.5, short="AUC against the rest", compared=True),
+    "auc_pairs": ScoreInfo("AUC, pairs of classes", chance=0.5, short="AUC of pairs"),
     "pr_auc": ScoreInfo(
         "PR-AUC",
         compared=True,
@@ -169,9 +172,32 @@ def linearise_scores(truth: IntArray, predictions: Predictions, positive: int) -
             if called.any():  # of none called so there is no share
                 value = float(side[code][called].mean())
                 out[name] = value, _by_class(called * (side[code] - value) / called.sum(), side.values())
+    if predictions.values is not None and len(codes) > 2:
+        fold = np.zeros(len(truth), dtype=np.intp) if predictions.fold is None else predictions.fold
+        rest, pairs = areas_by_class(predictions.values, truth, fold), areas_by_pair(predictions.values, truth, fold)
+        for name, areas in (("auc_rest", rest), ("auc_pairs", pairs)):
+            values, influences = zip(*areas.values(), strict=True)
+            out[name] = float(np.mean(values)), _by_class(np.mean(influences, axis=0), side.values())
     share = {code: float(rows.mean()) for code, rows in side.items()}
     out["accuracy"] = float(right.mean()), np.sum([share[code] * added[code] for code in side], axis=0)
     return {name: Score(*pair) for name, pair in out.items()}
+
+
+def areas_by_class(values: Array, truth: IntArray, fold: IntArray) -> dict[int, tuple[float, Array]]:
+    """For each class the AUC of its values (m,) against all other rows, and what each row adds to it."""
+    return {int(code): _auc(values[:, code], truth == code, fold) for code in np.unique(truth)}
+
+
+def areas_by_pair(values: Array, truth: IntArray, fold: IntArray) -> dict[tuple[int, int], tuple[float, Array]]:
+    """For each pair of classes the mean AUC of their rows by the values of either (Hand and Till, 2001)."""
+    out = {}
+    for a, b in itertools.combinations(np.unique(truth).tolist(), 2):
+        rows = np.flatnonzero((truth == a) | (truth == b))
+        known = [_auc(values[rows, code], truth[rows] == code, fold[rows]) for code in (a, b)]
+        influence = np.zeros(len(truth))
+        influence[rows] = np.mean([added for _, added in known], axis=0)
+        out[a, b] = float(np.mean([value for value, _ in known])), influence
+    return out
 
 
 def _by_class(influence: Array, sides: Iterable[BoolArray]) -> Array:

@@ -667,6 +667,44 @@ class Target(ABC):
         """For each score 4 u (1 - u), u from 0 at chance to 1 at no error: where training rows matter most."""
         return dict.fromkeys(values, 0.0)
 
+    # -- several classes ---------------------------------------------------------------------------------------
+
+    def against_rest(self) -> dict[str, Target]:
+        """For each of more than two classes the same rows, of it or of the others."""
+        return {}
+
+    def scores_by_class(self, predictions: Predictions) -> dict[str, dict[str, Score]]:
+        """Scores of each of them."""
+        raise NotImplementedError
+
+    def areas_by_pair(self, predictions: Predictions) -> dict[tuple[str, str], Score]:
+        """For each pair of them the AUC of their rows."""
+        raise NotImplementedError
+
+    # -- decisions ---------------------------------------------------------------------------------------------
+
+    @property
+    def interest_share(self) -> float | None:
+        """The share of rows that a decision is about; None where rows are not called one of two things."""
+        return None
+
+    @property
+    def operating_metrics(self) -> Mapping[str, ScoreInfo]:
+        """What there is to say of a decision by name; nothing where there is none."""
+        return {}
+
+    def operating_scores(self, predictions: Predictions, share: float) -> dict[str, Score]:
+        """Each of these where the rows that a decision is about have this share."""
+        raise NotImplementedError
+
+    def benefit_scores(self, predictions: Predictions, grid: Sequence[float], share: float) -> list[Score]:
+        """Net benefit by threshold probability."""
+        raise NotImplementedError
+
+    def benefit_of_all(self, grid: Array, share: float) -> Array:
+        """The same of calling every row what the decision is about."""
+        raise NotImplementedError
+
     # -- other cohorts -----------------------------------------------------------------------------------------
 
     @property

@@ -6,12 +6,12 @@ import inspect
 from typing import Any
 
 from ..contracts import CriterionLike, KernelLike, Machine, MachineLike
-from ..criteria import LearnedWeight, Loss, MarginChange, ReliefF
+from ..criteria import LearnedWeight, Loss, MarginChange, ReliefF, RReliefF
 from ..estimators import Blend, SVMSelector
 from ..estimators.selector import linear_and_clinical, ridge_machines, ridge_views
 from ..fitting.parts import criterion_of, kernel_of, machine_of
 from ..kernels import Clinical, Gaussian
-from ..machines import CSVC, MKL, CoxRidge, MartingaleRidge, Sphere
+from ..machines import CSVC, MKL, CoxRidge, KernelRidge, MartingaleRidge, Sphere
 from ..outcomes import Classes, Survival
 from ..searches import Backward, InTurns, TopK
 from .registry import outcome_named, register
@@ -20,9 +20,14 @@ from .registry import outcome_named, register
 @register(
     "guyon2002",
     family="elimination",
+    outcomes="classes numbers survival",
     takes="numbers sparse",
     cost=(0.2, 0.8, 1.8),
     default_for={"numbers": 2, "outcome numbers": 2, "outcome survival": 3},
+    does_for={
+        "numbers": "Recursive elimination by the margin change of kernel ridge regression, which also predicts.",
+        "survival": "Recursive elimination by ridge regression on martingale residuals; proportional hazards predict.",
+    },
 )
 def svm_rfe(
     kernel: KernelLike = "linear", C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any
@@ -65,6 +70,7 @@ def svm_rfe(
     "paul",
     "daemen2009",
     family="elimination",
+    outcomes="classes numbers survival",
     takes="numbers categories missing",
     cost=(0.1, 4.0, 2.4),
     default_for={
@@ -73,6 +79,11 @@ def svm_rfe(
         "outcome numbers, mixed": 2,
         "outcome survival": 1,
         "outcome survival, mixed": 1,
+    },
+    does_for={
+        "numbers": "Recursive elimination by kernel ridge regression on the clinical kernel, which also predicts.",
+        "survival": "Eliminations by ridge regression on martingale residuals on the clinical kernel, merged by turns; "
+        "proportional hazards predict.",
     },
 )
 def clinical_rfe(C: float = 1.0, step: float | int = 0.2, **settings: Any) -> SVMSelector:
@@ -288,6 +299,7 @@ COSTS = (1.0, 10.0, 100.0)  # C of the non-linear probe, chosen by inner folds
     "paul",
     "daemen2009",
     family="blend",
+    outcomes="classes numbers survival",
     takes="numbers categories missing",
     cost=(0.5, 8.0, 6.0),
     default_for={
@@ -296,6 +308,12 @@ COSTS = (1.0, 10.0, 100.0)  # C of the non-linear probe, chosen by inner folds
         "outcome numbers": 1,
         "outcome numbers, mixed": 1,
         "outcome survival": 2,
+    },
+    does_for={
+        "numbers": "Eliminations by kernel ridge regression on the linear and on the clinical kernel, weighted so that "
+        "their mean has the smallest squared error.",
+        "survival": "Eliminations by ridge regression on martingale residuals on the linear and on the clinical "
+        "kernel; proportional hazards predict in each, averaged.",
     },
 )
 def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True, **settings: Any) -> Blend:
@@ -343,13 +361,22 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     return Blend(linear_and_clinical(C, step, standardize, **of_views), **shared)
 
 
-@register("kononenko1994", family="blend", takes="numbers", cost=(0.8, 10.0, 10.0), default_for={"numbers": 4})
+@register(
+    "kononenko1994",
+    family="blend",
+    outcomes="classes numbers",
+    takes="numbers",
+    cost=(0.8, 10.0, 10.0),
+    default_for={"numbers": 4},
+    does_for={"numbers": "The best features by RReliefF, then kernel ridge regression on the Gaussian kernel."},
+)
 def interactions(
     n_neighbors: int = 10, C: float | tuple[float, ...] = COSTS, standardize: bool = True, **settings: Any
 ) -> Blend:
     """The best features by ReliefF, then a machine on the Gaussian kernel: sees features that matter only together.
 
-    The cost of the machine is chosen by the inner folds, together with the number of features.
+    The cost of the machine is chosen by the inner folds, together with the number of features. With outcome="numbers"
+    it is RReliefF and kernel ridge regression at the penalty that leave-one-out chooses.
 
     Parameters
     ----------
@@ -378,6 +405,9 @@ def interactions(
     [2, 5]
     """
     of_views, shared = _split({"standardize": standardize, **settings})
+    if outcome_named(settings) != Classes.name:
+        view = SVMSelector(Gaussian(), KernelRidge(), RReliefF(n_neighbors), TopK(), **of_views)
+        return Blend([view], combine="best", **shared)
     costs = C if isinstance(C, (tuple, list)) else (C,)
     views = [SVMSelector(Gaussian(), CSVC(C=cost), ReliefF(n_neighbors), TopK(), **of_views) for cost in costs]
     return Blend(views, combine="best", **shared)

@@ -10,9 +10,10 @@ from ..contracts import KernelLike, MachineLike, SearchLike
 from ..estimators import SVMSelector
 from ..fitting.parts import kernel_of, machine_of
 from ..kernels import Linear
-from ..machines import CSVC, L1SVC, MACHINES, ConcaveSVC, HingeSVC, RampSVC, Sphere
+from ..machines import CSVC, L1SVC, LSSVM, MACHINES, ConcaveSVC, HingeSVC, Lasso, RampSVC, Sphere
+from ..outcomes import Classes, Numbers
 from ..searches import Budget, LearnedPath, PenalizedScaling
-from .registry import register
+from .registry import outcome_named, register
 
 # -- linear machines --------------------------------------------------------------------------------------------------
 
@@ -66,6 +67,51 @@ def l1_cssvm(
     array(['g03', 'g07'], dtype=object)
     """
     return _path_selector(L1SVC(C=C), points, final, stop, kernel=kernel, standardize=standardize, **settings)
+
+
+@register("tibshirani1996", family="linear", outcomes="numbers")
+def lasso(
+    C: float = 1.0,
+    points: int = 40,
+    final: MachineLike | None = "kernel_ridge",
+    stop: str = "ranking",
+    standardize: bool = True,
+    **settings: Any,
+) -> SVMSelector:
+    """Least squares with an l1 penalty, for numbers; features rank as they enter, ridge regression on them predicts.
+
+    Parameters
+    ----------
+    C : float, default=1.0
+        Cost of a squared error at the end of the path, in units of the outcome's variance: alpha = s / (2 C m) of
+        scikit-learn, s the outcome's standard deviation and m the number of rows.
+    points : int, default=40
+    final : str, Machine or None, default="kernel_ridge"
+        Machine fitted on the selected features; None is the lasso at `C`, which may leave out some of them.
+    stop : "ranking" or "own", default="ranking"
+    standardize : bool, default=True
+    **settings
+
+    Returns
+    -------
+    SVMSelector
+
+    References
+    ----------
+    Tibshirani, Regression shrinkage and selection via the lasso, Journal of the Royal Statistical Society B 58 (1996)
+    267-288.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> from marginsieve.data import make_cohort
+    >>> cohort = make_cohort(60, 10, n_relevant=2, outcome="numbers", random_state=0)
+    >>> selector = recipes.lasso(points=10, n_features_to_select=2, random_state=0).fit(cohort.X, cohort.y)
+    >>> selector.get_feature_names_out()
+    array(['g07', 'g08'], dtype=object)
+    """
+    settings = {"outcome": Numbers.name, **settings}
+    return _path_selector(Lasso(C=C), points, final, stop, standardize=standardize, **settings)
 
 
 @register("bradley1998", family="linear", takes="numbers categories sparse", cost=(2.0, 5.2, 2.9))
@@ -415,7 +461,14 @@ def kp_svdd(
     return _kp(kernel, Sphere(r=r, r_out=r_out), {"C2": C2}, {"standardize": standardize, **settings})
 
 
-@register("maldonado2011", family="scaling")
+@register(
+    "maldonado2011",
+    family="scaling",
+    outcomes="classes numbers",
+    does_for={
+        "numbers": "Penalised kernel scaling with the least-squares machine that decides how many features stay.",
+    },
+)
 def kp_svm(
     kernel: KernelLike = "gaussian",
     C: float = 1.0,
@@ -428,6 +481,8 @@ def kp_svm(
     **settings: Any,
 ) -> SVMSelector:
     """Penalised kernel scaling that decides by itself how many features stay.
+
+    With outcome="numbers" the machine is the least-squares support vector machine.
 
     Parameters
     ----------
@@ -469,7 +524,8 @@ def kp_svm(
     array(['g03', 'g07'], dtype=object)
     """
     options = {"C2": C2, "iterations": iterations, "update": update, "stop": stop, "final": final}
-    return _kp(kernel, CSVC(C=C), options, {"standardize": standardize, **settings})
+    machine = CSVC(C=C) if outcome_named(settings) == Classes.name else LSSVM(C=C)
+    return _kp(kernel, machine, options, {"standardize": standardize, **settings})
 
 
 def _kp(kernel: KernelLike, machine: MachineLike, options: dict[str, Any], settings: dict[str, Any]) -> SVMSelector:

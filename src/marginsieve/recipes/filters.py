@@ -19,9 +19,14 @@ from .registry import outcome_named, register
 @register(
     "maldonado2018",
     family="filter",
+    outcomes="classes numbers survival",
     takes="numbers sparse",
     cost=(0.2, 0.7, 1.3),
     default_for={"outcome numbers": 3, "outcome survival": 4, "outcome survival, mixed": 2},
+    does_for={
+        "numbers": "The best features by the F test, then kernel ridge regression on them.",
+        "survival": "The best features by the score test of proportional hazards, which then predict.",
+    },
 )
 def fisher(
     kernel: KernelLike = "linear",
@@ -153,9 +158,14 @@ def stable_fisher(
 @register(
     "moayedikia2017",
     family="filter",
+    outcomes="classes numbers",
     takes="numbers categories missing sparse",
     cost=(0.2, 0.7, 1.0),
     default_for={"outcome numbers, mixed": 3},
+    does_for={
+        "numbers": "The best features by symmetrical uncertainty with levels of the numbers, then kernel ridge "
+        "regression on them.",
+    },
 )
 def su(
     cuts: str = "equal_frequency", bins: int = 5, C: float = 1.0, standardize: bool = True, **settings: Any
@@ -268,9 +278,13 @@ def d_hell(
 @register(
     "kononenko1994",
     family="filter",
+    outcomes="classes numbers",
     takes="numbers categories missing sparse",
     cost=(0.2, 5.0, 2.4),
     default_for={"mixed": 2, "mixed, rare class": 3},
+    does_for={
+        "numbers": "The best features by RReliefF, then kernel ridge regression on them.",
+    },
 )
 def relieff(n_neighbors: int = 10, C: float = 1.0, standardize: bool = True, **settings: Any) -> SVMSelector:
     """The best features by ReliefF: differing to near rows of other classes, not to near rows of the own.

@@ -11,10 +11,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, TypeVar
 
-from ..errors import InputError, listing
+from ..errors import InputError, listing, one_of
 from ..estimators.fitted_selector import FittedSelector, describe_like
-from ..outcomes import Classes
+from ..outcomes import Classes, Numbers, Survival
 
+OUTCOMES = (Classes.name, Numbers.name, Survival.name)
 FAMILIES = ("blend", "elimination", "filter", "linear", "scaling", "search")
 SHAPES = (
     *("numbers", "rare class", "mixed", "mixed, rare class"),
@@ -41,12 +42,16 @@ class Recipe:
         "blend", "elimination", "filter", "linear", "scaling" or "search".
     takes : frozenset of str
         Tables that it takes, of "numbers", "categories", "missing" and "sparse".
+    outcomes : frozenset of str, default={"classes"}
+        Outcomes that it takes, of "classes", "numbers" and "survival".
     cost : (float, float, float), default=(3.0, 30.0, 15.0)
         Seconds of one fit with its inner folds: at least, for a million cells, for a million pairs of rows.
     measured : bool, default=False
         Whether the cost was measured.
     default_for : mapping of str to int, default={}
         Shapes of tables for which a study runs the recipe by default, with its position.
+    does_for : mapping of str to str, default={}
+        For outcomes of which that is not the first sentence of the docstring: what it does.
 
     Attributes
     ----------
@@ -70,9 +75,11 @@ class Recipe:
     citation: tuple[str, ...]
     family: str
     takes: frozenset[str]
+    outcomes: frozenset[str] = frozenset({Classes.name})
     cost: tuple[float, float, float] = OTHERS
     measured: bool = False
     default_for: Mapping[str, int] = field(default_factory=dict)
+    does_for: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -161,8 +168,10 @@ def register(
     *citation: str,
     family: str,
     takes: str = "numbers",
+    outcomes: str = "classes",
     cost: tuple[float, float, float] | None = None,
     default_for: Mapping[str, int] | None = None,
+    does_for: Mapping[str, str] | None = None,
     bibtex: str = "",
 ) -> Callable[[Function], Function]:
     """Register a function that returns a configured `SVMSelector` or `Blend` as a method.
@@ -175,11 +184,15 @@ def register(
         "blend", "elimination", "filter", "linear", "scaling" or "search".
     takes : str, default="numbers"
         Tables that it takes, of "numbers", "categories", "missing" and "sparse", separated by spaces.
+    outcomes : str, default="classes"
+        Outcomes that it takes, of "classes", "numbers" and "survival", separated by spaces.
     cost : (float, float, float) or None, default=None
         Seconds of one fit with its inner folds: at least, for a million cells, for a million pairs of rows; None where
         that was not measured.
     default_for : mapping of str to int, or None, default=None
         Shapes of tables (`SHAPES`) for which a study runs the recipe by default, with its position.
+    does_for : mapping of str to str, or None, default=None
+        What it does with an outcome, in a sentence, where that is not the first one of the docstring.
     bibtex : str, default=""
         BibTeX entries that `references.bib` does not have.
 
@@ -202,6 +215,8 @@ def register(
     _extra.update(_entries(bibtex))
     if family not in FAMILIES:
         raise InputError(f"family is {family!r}; it must be one of {listing(FAMILIES)}")
+    for name in outcomes.split():
+        one_of("recipe", "outcomes", name, OUTCOMES)
     if not citation:
         raise InputError("citation is empty; a recipe cites where it was published")
     if unknown := [key for key in citation if key not in references()]:
@@ -209,8 +224,9 @@ def register(
 
     def add(function: Function) -> Function:
         name = describe_like(SharedParameters)(function).__name__
-        known = OTHERS if cost is None else cost, cost is not None, default_for or {}
-        RECIPES[name] = Recipe(name, function, citation, family, frozenset(takes.split()), *known)
+        sets = frozenset(takes.split()), frozenset(outcomes.split())
+        known = OTHERS if cost is None else cost, cost is not None, default_for or {}, does_for or {}
+        RECIPES[name] = Recipe(name, function, citation, family, *(*sets, *known))
         return function
 
     return add
@@ -220,6 +236,29 @@ def outcome_named(settings: Mapping[str, Any]) -> str:
     """The name of the outcome that a recipe is for, classes by default; some take others too."""
     outcome = settings.get("outcome", Classes.name)
     return str(getattr(outcome, "name", outcome))
+
+
+def refuse_outcome(recipe: Recipe, outcome: str) -> None:
+    """Refuse a recipe for an outcome that it does not take; of an outcome that is not ours its parts decide.
+
+    Parameters
+    ----------
+    recipe : Recipe
+        The recipe.
+    outcome : str
+        Name of the outcome.
+
+    Examples
+    --------
+    >>> from marginsieve import recipes
+    >>> recipes.refuse_outcome(recipes.entry("lasso"), "numbers")  # nothing to refuse
+    """
+    if outcome in OUTCOMES and outcome not in recipe.outcomes:
+        others = [RECIPES[name].title for name in names(outcome)]
+        raise InputError(
+            f"the method {recipe.title!r} takes {' and '.join(sorted(recipe.outcomes))}, and the outcome is {outcome}: "
+            f"the methods for it are {listing(others, most=50)}"
+        )
 
 
 def configure(recipe: Callable[..., FittedSelector], settings: Mapping[str, Any]) -> FittedSelector:
@@ -248,8 +287,13 @@ def configure(recipe: Callable[..., FittedSelector], settings: Mapping[str, Any]
     return selector
 
 
-def names() -> list[str]:
-    """The names of all recipes.
+def names(outcome: str | None = None) -> list[str]:
+    """The names of all recipes, or of those that take an outcome.
+
+    Parameters
+    ----------
+    outcome : "classes", "numbers", "survival" or None, default=None
+        The outcome; None is any.
 
     Returns
     -------
@@ -259,10 +303,10 @@ def names() -> list[str]:
     Examples
     --------
     >>> from marginsieve import recipes
-    >>> "svm_rfe" in recipes.names()
-    True
+    >>> "svm_rfe" in recipes.names(), "lasso" in recipes.names("classes")
+    (True, False)
     """
-    return list(RECIPES)
+    return [name for name, recipe in RECIPES.items() if outcome is None or outcome in recipe.outcomes]
 
 
 def entry(name: str) -> Recipe:

@@ -59,7 +59,9 @@ def calibration(result: dict[str, Any], file: str | Path | None = None) -> Any:
     axes.plot([0, 1], [0, 1], color="grey", ls=":")
     observed = [b["observed"] for b in bins]
     span = [[b["observed"] - b["low"] for b in bins], [b["high"] - b["observed"] for b in bins]]
-    axes.errorbar([b["predicted"] for b in bins], observed, span, color=COLOURS[0], marker="o")
+    axes.errorbar([b["predicted"] for b in bins], observed, span, color=COLOURS[0], fmt="o")
+    if smooth := _curves(result).get("smooth"):
+        axes.plot(smooth["x"], smooth["y"], color=COLOURS[0])
     return finish_figure(figure, axes, "predicted probability", "observed share", file, legend=False)
 
 

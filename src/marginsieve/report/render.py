@@ -74,6 +74,8 @@ def _page(result: dict[str, Any]) -> str:
         "roc_chart": _two_lines(result, "roc", "false positive rate", "true positive rate"),
         "pr_chart": _two_lines(result, "precision_recall", "recall", "precision"),
         "calibration_chart": calibration_chart(result["curves"]["main"]),
+        "benefit_chart": _benefit_chart(result),
+        "learning_chart": _learning_chart(result),
         "agreement_chart": _agreement_chart(result),
         "survival_chart": _survival_chart(result),
         "floor": _floor(result),
@@ -251,11 +253,54 @@ def calibration_chart(curve: dict[str, Any] | None, style: str = "s0") -> Markup
     chart = _shares_chart(title, "predicted probability", "observed share")
     chart.line([0, 1], [0, 1], "chance", "perfect calibration")
     bins = curve["calibration"]
-    chart.line([b["predicted"] for b in bins], [b["observed"] for b in bins], style)
+    if smooth := curve.get("smooth"):
+        chart.line(smooth["x"], smooth["y"], style, "smooth curve")
     for b in bins:
         chart.interval(b["predicted"], b["low"], b["high"], style)
         values = f"predicted {b['predicted']:.2f}, observed {b['observed']:.2f} ({b['low']:.2f} to {b['high']:.2f})"
         chart.mark(b["predicted"], b["observed"], style, "circle", values)
+    return chart.svg()
+
+
+def _benefit_chart(result: dict[str, Any]) -> Markup | None:
+    """Net benefit of the main method with its intervals."""
+    curve = (result["analyses"].get("decision") or {}).get("net_benefit")
+    return None if curve is None else decision_chart([(result["methods"][0]["title"], "s0", curve)])
+
+
+def _learning_chart(result: dict[str, Any]) -> Markup | None:
+    """The score by the rows that are trained on, and the range at twice as many."""
+    if (known := result["analyses"].get("learning-curve")) is None:
+        return None
+    sizes, twice = known["sizes"], known["twice"]
+    ends = [_end(each, side) for each in (*sizes, twice) for side in ("low", "high")]
+    reach, name = (min(ends), max(ends)), result["metrics"][known["score"]]
+    span = (sizes[0]["rows"] / 1.2, twice["rows"] * 1.2)
+    chart = svg.Chart("Score against training rows", span, reach, "training rows", name, True, width=420)
+    chart.line([each["rows"] for each in sizes], [each["value"] for each in sizes], "s0")
+    for each, style in (*((each, "s0") for each in sizes), (twice, "all")):
+        value, text = format_score(each, 3)
+        chart.interval(each["rows"], _end(each, "low"), _end(each, "high"), style)
+        chart.mark(each["rows"], each["value"], style, "circle", f"{each['rows']:,} rows: {value} ({text})")
+    return chart.svg()
+
+
+def decision_chart(curves: list[tuple[str, str, dict[str, Any]]]) -> Markup | None:
+    """Net benefit against the threshold probability by label, colour and curve, beside calling all or none."""
+    if not curves:
+        return None
+    first = curves[0][2]
+    top = max(0.05, *(max(curve["y"]) for _, _, curve in curves), first["all"][0])
+    floor, title = -0.25 * top, "Net benefit against threshold probability"
+    chart = svg.Chart(title, (0.0, 1.0), (floor, 1.1 * top), "threshold probability", "net benefit", width=420)
+    lines = [("all called positive", "all", {"x": first["x"], "y": first["all"]}), *curves]
+    chart.line([0, 1], [0, 0], "chance", "none called positive")
+    for label, style, curve in lines:
+        inside = [k for k, y in enumerate(curve["y"]) if y >= floor]
+        x, y = ([curve[axis][k] for k in inside] for axis in "xy")
+        if curve.get("low") and None not in curve["low"]:
+            chart.band(x, [curve["low"][k] for k in inside], [curve["high"][k] for k in inside], style)
+        chart.line(x, y, style, label)
     return chart.svg()
 
 

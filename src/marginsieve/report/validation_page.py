@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from ..errors import InputError, one_line, shown_value
 from . import svg
-from .render import calibration_chart, in_frame, page_of
+from .render import calibration_chart, decision_chart, in_frame, page_of
 
 SCHEMA = 1
 NEEDED = ("kind", "cohorts", "promise", "metrics", "short_names", "listed_scores", "model", "pooled")
@@ -79,7 +79,7 @@ def _over(result: dict[str, Any]) -> dict[str, Any]:
         if known["next_low"] is not None:
             rows.append(svg.IntervalRow("a further cohort", None, known["next_low"], known["next_high"], "all"))
         title = f"{result['metrics'][name]}, {LINES[line][0]}"
-        forests.append((title, svg.interval_rows(title, rows, result["short_names"][name]), known["text"]))
+        forests.append((svg.interval_rows(title, rows, result["short_names"][name]), known["text"]))
     return {"forests": forests}
 
 
@@ -118,37 +118,11 @@ def _draw(result: dict[str, Any], cohort: dict[str, Any]) -> dict[str, Any]:
             for (label, style), line in lines
             if (chart := calibration_chart(line["curves"], style)) is not None
         ],
-        "decision": _decision_chart(lines),
+        "decision": decision_chart(
+            [(*of_line, curve) for of_line, line in lines if (curve := (line["curves"] or {}).get("decision"))]
+        ),
         "drift": _drift_chart(cohort),
     }
-
-
-def _decision_chart(lines: list[Any]) -> Markup | None:
-    """Net benefit against the threshold probability, beside calling everybody or nobody."""
-    curves = [
-        (label, style, line["curves"]["decision"])
-        for (label, style), line in lines
-        if (line["curves"] or {}).get("decision")
-    ]
-    if not curves:
-        return None
-    first = curves[0][2]
-    top = max(0.05, *(max(curve["y"]) for _, _, curve in curves), first["all"][0])
-    chart = svg.Chart(
-        "Net benefit against threshold probability",
-        (0.0, 1.0),
-        (-0.25 * top, 1.1 * top),
-        "threshold probability",
-        "net benefit",
-        width=420,
-    )
-    inside = [(x, y) for x, y in zip(first["x"], first["all"], strict=True) if y >= -0.25 * top]
-    chart.line([x for x, _ in inside], [y for _, y in inside], "all", "all called positive")
-    chart.line([0, 1], [0, 0], "chance", "none called positive")
-    for label, style, curve in curves:
-        shown = [(x, y) for x, y in zip(curve["x"], curve["y"], strict=True) if y >= -0.25 * top]
-        chart.line([x for x, _ in shown], [y for _, y in shown], style, label)
-    return chart.svg()
 
 
 def _drift_chart(cohort: dict[str, Any]) -> Markup | None:

@@ -13,6 +13,8 @@ from sklearn.base import BaseEstimator
 
 from ..algebra.smooth import MOST_ON
 from ..contracts import (
+    SIGNS,
+    VALUES,
     Array,
     BoolArray,
     Gram,
@@ -204,7 +206,9 @@ class Objective:
         if used.mean() > MOST_ON:
             return point
         rows = np.flatnonzero(used)
-        solutions = tuple(replace(solution, coef=solution.coef[rows]) for solution in point.solutions)
+        solutions = tuple(
+            replace(solution, coef=solution.coef[rows], slack=solution.slack[rows]) for solution in point.solutions
+        )
         return replace(point, gram=point.gram.only(rows), solutions=solutions)
 
     def along_line(
@@ -520,6 +524,7 @@ class PenalizedScaling(BaseEstimator):
 
     resources = Resources(peak=(5.0, 9.0), rescales_often=True)
     requires: ClassVar[tuple[type, ...]] = (Scalable,)
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
     ranks_by: ClassVar[frozenset[str]] = frozenset()
     multiclass = True
 

@@ -302,6 +302,7 @@ class LearnedPath(BaseEstimator):
     """
 
     requires: ClassVar[tuple[type, ...]] = (EntersFeatures,)
+    targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
     ranks_by: ClassVar[frozenset[str]] = frozenset()
     multiclass = True
     resources = Resources(linear_in_rows=True)

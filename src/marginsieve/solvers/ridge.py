@@ -192,8 +192,8 @@ class RidgeOptimum(NamedTuple):
     residual: float
 
 
-def kernel_ridge(K: Array, y: Array, cost: Array, share: float | None) -> RidgeOptimum:
-    """min over c, b of sum_i cost_i (y_i - f_i)^2 + penalty c'Kc, f = Kc + b; penalty = share * trace.
+def kernel_ridge(K: Array, y: Array, cost: Array, share: float | None, penalty: float | None = None) -> RidgeOptimum:
+    """min over c, b of sum_i cost_i (y_i - f_i)^2 + penalty c'Kc, f = Kc + b; penalty = share * trace, or as given.
 
     The trace is sum_i cost_i |phi_i - mean|^2, of the rows in the kernel's space about their weighted mean, so that a
     share means the same whatever the scale and the number of features. Without a share leave-one-out chooses it.
@@ -204,12 +204,12 @@ def kernel_ridge(K: Array, y: Array, cost: Array, share: float | None) -> RidgeO
     inner = K if len(part) == len(y) else K[np.ix_(part, part)]
     by_row = inner @ mean
     centred = (inner - by_row[:, None] - by_row[None, :] + mean @ by_row) * np.outer(root, root)
-    if share is None:
+    if share is None and penalty is None:
         energy, directions = np.linalg.eigh(centred)
         known = energy > NEGLIGIBLE * max(float(energy.max(initial=0.0)), 1e-300)
         d, penalty = _solve_in_directions(energy[known], directions[:, known], z, cost[part], share)
     else:
-        penalty = share * float(np.trace(centred))
+        penalty = float(share or 0.0) * float(np.trace(centred)) if penalty is None else penalty
         d = np.zeros(len(part))
         if penalty > 0:
             centred.flat[:: len(part) + 1] += penalty

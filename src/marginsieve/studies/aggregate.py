@@ -16,7 +16,7 @@ FEWEST = 10  # rows of a class below which its quartiles would be values of sing
 FEWEST_OF_LEVEL = 5  # rows of a class with a level, unless there are none
 ANALYSES = (
     *("evidence", "shuffled-study", "effects", "false-share", "substitutes", "other-lists", "costs", "references"),
-    *("boosted-trees", "forecast", "sites", "blocks"),
+    *("boosted-trees", "forecast", "sites", "blocks", "decision", "each-class", "covariates", "learning-curve"),
 )
 OF_ROWS = ("agreement", "survival")  # curves that show single rows
 #: whose sentences hold counts and names of columns alone

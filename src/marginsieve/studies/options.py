@@ -40,6 +40,7 @@ INTERVALS = ("simple", "nested")
 LABELS = ("fallible", "certain")
 CORRECTIONS = ("location-scale", "combatlearn")
 OUTCOMES = ("auto", "classes", "numbers", "survival")
+CUTS = {"sensitivity": "sensitivity", "specificity": "specificity", "cost_ratio": "cost", "capacity": "capacity"}
 SWITCHES = ("suspects", "references", "substitutes")  # were options of their own, on or off
 
 P = ParamSpec("P")
@@ -89,10 +90,24 @@ def must_be(kind: Callable[[Any], bool], words: str) -> Callable[[str, Any], Non
     return check
 
 
+def between_ends(name: str, value: Any) -> None:
+    """Refuse what is no share above 0 and below 1."""
+    positive_number("study", name, value, 1.0)
+    if value >= 1.0:
+        raise InputError(f"study: {name} is {shown_value(value)}; it must be a share below 1")
+
+
 check_names = must_be(
     lambda value: isinstance(value, Sequence) and all(isinstance(entry, str) for entry in value),
     "a name or a sequence of names",
 )
+
+
+def check_rows(name: str, value: Any) -> None:
+    """Refuse numbers of rows that are none."""
+    for row in value if isinstance(value, Sequence) else [value]:
+        if not str(row).isdecimal() or int(row) < 1:
+            raise InputError(f"study: {name} is {shown_value(row)}; it must be numbers of rows, 1 or more")
 
 
 def read_names(text: str) -> tuple[str, ...]:
@@ -162,6 +177,47 @@ class StudyOptions:
         check=number(MOST_MINUTES),
     )
     positive: Any = option(None, "The class of interest; by default the rarer one.", kind="label or None")
+    sensitivity: float | None = option(
+        None,
+        "Cut the decision value where inner folds find at least this share of the class of interest, in place of "
+        "halfway between the classes; so with every method, in the training rows of each outer fold.",
+        check=between_ends,
+    )
+    specificity: float | None = option(
+        None,
+        "Cut where inner folds leave at least this share of the other class alone.",
+        check=between_ends,
+    )
+    cost_ratio: float | None = option(
+        None,
+        "Cut where errors cost least in inner folds; a missed one of the class of interest costs as much as so many "
+        "false alarms.",
+        check=number(1e6),
+    )
+    capacity: float | None = option(
+        None,
+        "Cut so that at most this share of all rows is called the class of interest.",
+        check=between_ends,
+    )
+    prevalence: float | None = option(
+        None,
+        "Share of the class of interest where the model is to be used: predictive values and net benefit are given for "
+        "that mix too, and cost_ratio and capacity cut for it.",
+        check=between_ends,
+    )
+    baseline: Sequence[str] = option(
+        (),
+        "Columns that are known anyway, such as age,sex: what the list adds to them is tested, and they to it.",
+        check=check_names,
+        decides=False,  # of the folds nothing
+    )
+    explain_rows: Sequence[Any] = option(
+        (),
+        "Numbers of rows (1 is the first) for which the page says what each feature adds to their score.",
+        kind="sequence of int",
+        check=check_rows,
+        decides=False,
+    )
     outcome: Any = option(
         "auto",
         "What the target is: classes, numbers, whose values are predicted, or survival: whether an event was seen, its "
@@ -398,7 +454,20 @@ class StudyOptions:
         for entry in fields(self):
             value, several = (
                 getattr(self, entry.name),
-                entry.name in ("ids", "keep", "drop", "include", "mute", "with_", "without", "next_cohort", "blocks"),
+                entry.name
+                in (
+                    "ids",
+                    "keep",
+                    "drop",
+                    "baseline",
+                    "explain_rows",
+                    "include",
+                    "mute",
+                    "with_",
+                    "without",
+                    "next_cohort",
+                    "blocks",
+                ),
             )
             if isinstance(value, list) or (several and isinstance(value, str)):
                 object.__setattr__(self, entry.name, (value,) if isinstance(value, str) else tuple(value))
@@ -413,10 +482,30 @@ class StudyOptions:
             raise InputError(f"study: with_ and without both name {both[0]!r}: leave one out")
         if self.false_share is not None and self.n_features_to_select is not None:
             raise InputError("false_share and n_features_to_select were both given: leave one out")
+        if len(cuts := [name for name in CUTS if getattr(self, name) is not None]) > 1:
+            raise InputError(f"{cuts[0]} and {cuts[1]} were both given: the decision value is cut in one place")
         if self.site_correction is not None and self.site is None:
             raise InputError("site_correction was given and no site: name the column of the sites")
         if self.site_correction == "combatlearn" and importlib.util.find_spec("combatlearn") is None:
             raise InputError("site_correction: combatlearn is not installed: pip install 'marginsieve[combat]'")
+
+    def cut_rule(self) -> str | None:
+        """The threshold of selectors that was asked for; None is the usual one."""
+        for name, word in CUTS.items():
+            if (value := getattr(self, name)) is not None:
+                by_mix = self.prevalence is not None and name in ("cost_ratio", "capacity")
+                return f"{word}:{value:g}" + (f" at {self.prevalence:g}" if by_mix else "")
+        return None
+
+    @property
+    def share_elsewhere(self) -> float | None:
+        """The share of the class of interest where the model is to be used."""
+        return self.prevalence
+
+    @property
+    def features_in_any_case(self) -> tuple[str, ...]:
+        """Columns that are features whatever they look like."""
+        return (*self.include, *self.baseline)
 
     def cohort_sizes(self) -> list[tuple[int, ...]]:
         """Rows of the cohorts for which the score is forecast."""

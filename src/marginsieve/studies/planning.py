@@ -102,6 +102,8 @@ def choose(shape: Shape, options: StudyOptions, on_gpu: bool = False) -> Choice:
         names = tuple(dict.fromkeys(recipes.entry(name).name for name in entries if name.strip()))
         if not names:
             raise InputError("methods is empty; it must be 'auto' or names that `marginsieve methods` lists")
+        for name in names:
+            recipes.refuse_outcome(recipes.entry(name), shape.outcome)
         why.append(f"{'method' if len(names) == 1 else 'methods'} as given")
     if max_samples is None and (max_samples := default_rows(m)) is not None:
         why.append(f"{m} rows: each fit is on every row of the rare class and a weighted sample, {ROWS} rows in all")

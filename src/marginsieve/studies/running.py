@@ -16,11 +16,11 @@ from ..data.file_access import follow_umask
 from ..data.stored import anndata_frame, is_anndata
 from ..engine.units import OutOfTime, limit_seconds
 from ..engine.workers import Run, run_in_thread, workers
-from ..errors import InputError, SolverError
+from ..errors import InputError, SolverError, shown_value
 from ..estimators.fitted_selector import FittedSelector, Prediction, predict
 from ..estimators.persistence import NAME
 from ..fitting.view_averaging import works_in_batches
-from ..outcomes import Survival, Target
+from ..outcomes import Numbers, Survival, Target
 from ..report import charts
 from ..report.render import render, render_in_notebook
 from ..validation import Validation, validate
@@ -469,7 +469,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     ['g03', 'g07']
     """
     named = ("groups", "site", "ids", "keep", "include", "drop", "outcome", "time", "layer")
-    columns = {name: getattr(options, name) for name in named}
+    columns = {name: getattr(options, name) for name in named} | {"include": options.features_in_any_case}
     with follow_umask(bool(options.follow_umask)):
         return run_study(from_arrays(X, y, **columns), options)
 
@@ -494,6 +494,9 @@ def run_study(
     data, options = _settle_outcome(data, options)
     table = data.table(outcome_by_options(options))
     target = table.target
+    if target.interest_share is None and (value := options.cut_rule() or options.share_elsewhere) is not None:
+        raise InputError(f"a cut or a share of a class was given ({value}), and the target does not hold two classes")
+    data.find_rows([int(row) for row in options.explain_rows])
     if options.feature_costs is not None:
         column_costs(options.feature_costs, table.rows.schema.names)
     _check_folds(target, data, options.cv)
@@ -564,6 +567,10 @@ def _settle_outcome(data: StudyData, options: StudyOptions) -> tuple[StudyData, 
         outcome = Survival(probability=True, horizon=options.horizon)
     elif options.horizon is not None:
         raise InputError(f"horizon is {options.horizon!r}, and the outcome is {outcome}: it is for survival")
+    for name in ("positive", "sensitivity", "specificity", "next_cohort"):
+        if data.outcome in (Numbers.name, Survival.name) and getattr(options, name):
+            value = getattr(options, name)
+            raise InputError(f"{name} is {shown_value(value)}, and the outcome is {data.outcome}: it is for classes")
     options = replace(options, outcome=outcome)
     if options.positive is None and outcome == "classes":
         label, notes = find_positive(data.y, data.target)

@@ -33,7 +33,7 @@ from ..engine.units import (
     run_prepared,
     versions,
 )
-from ..engine.workers import Run
+from ..engine.workers import Run, workers
 from ..errors import InputError
 from ..estimators import SVMSelector
 from ..estimators.fitted_selector import FittedSelector
@@ -190,7 +190,7 @@ def score_label(selector: FittedSelector) -> str:
 
 def outcome_by_options(options: StudyOptions) -> Outcome:
     """The outcome that reads the target of a study."""
-    return find_outcome(options.outcome, {"positive": options.positive})
+    return find_outcome(options.outcome, {"positive": options.positive, "threshold": options.cut_rule() or "auto"})
 
 
 def prepare_method(method: Method, table: UnitTable, options: StudyOptions) -> tuple[Method, PreparedMethod]:
@@ -229,6 +229,7 @@ def _settings(method: Method, recipe: Callable[..., FittedSelector], options: St
         "random_state": options.random_state,
     }
     settings |= {} if options.device == "cpu" else {"device": options.device}
+    settings |= {} if (rule := options.cut_rule()) is None else {"threshold": rule}
     size, parameters = options.n_features_to_select, inspect.signature(recipe).parameters
     if not method.baseline:
         budgeted = size is not None and "budget" in parameters
@@ -283,6 +284,15 @@ def units_of(
         unit = Unit(key_of(mark, cv, state, split.name), table.name, method, protocol, split, state, split.random_state)
         tasks.append(Task(unit, partial(run_prepared, prepared=unread), catch=False))
     return tasks
+
+
+def run_splits(
+    method: Method, prepared: PreparedMethod, table: UnitTable, options: StudyOptions, splits: Sequence[Split]
+) -> list[Fold]:
+    """A method on splits of the table: what it gives for each, in their order."""
+    with workers([table], options.n_jobs) as pool:
+        rows = {row["split"]: row for row in pool(units_of(method, prepared, table, options, splits))}
+    return [Fold.from_row(rows[split.name]) for split in splits]
 
 
 @dataclass
@@ -341,6 +351,14 @@ def run_method(
         for selector, (nested, scores) in zip(selectors[::-1], scored[::-1], strict=True)
     )
     return replace(short, longer=longer[0] if longer else None)
+
+
+def select_again(method: Method, table: UnitTable, options: StudyOptions) -> Selection:
+    """A method on another table: the folds of the repeats, and the fit on all rows."""
+    options = replace(options, intervals="simple")
+    method, prepared = prepare_method(method, table, options)
+    with workers([table], options.n_jobs) as pool:
+        return run_method(method, prepared, table, options, pool, FoldRows())
 
 
 def _score_list(

@@ -24,7 +24,7 @@ from ..errors import InputError, listing, many, refuse_surrogates, shown_value
 from ..estimators import find_suspects
 from ..fitting.rows import Rows
 from ..fitting.settings import refuse_dense
-from ..outcomes import Classes, Survival
+from ..outcomes import Classes, Numbers, Survival
 from ..outcomes.survival import holds_times, read_times
 from ..outcomes.target import NUMBERS, plain_labels
 from .checks import CHECKS, Finding
@@ -91,6 +91,14 @@ class StudyData:
         schema = replace(schema, days=days)
         rows = Rows(schema, schema.table(self.X), target, numbers=self.numbers, total=len(self.X))
         return UnitTable("table", rows, fingerprint(self.X, target))
+
+    def find_rows(self, rows: Sequence[int]) -> IntArray:
+        """The places of rows by their numbers in the user's table, from 1."""
+        numbers = np.arange(len(self.X)) if self.numbers is None else self.numbers
+        place = {int(number) + 1: k for k, number in enumerate(numbers)}
+        if absent := [row for row in rows if row not in place]:
+            raise InputError(f"explain_rows names row {absent[0]}, which is not among the {len(place)} that are used")
+        return np.array([place[row] for row in rows], dtype=np.intp)
 
     def in_canonical_order(self, random_state: int) -> StudyData:
         """The same rows and columns in an order that does not depend on the table's: what is drawn is drawn from it.
@@ -629,6 +637,8 @@ def find_label(data: StudyData, label_text: str | None) -> Any:
     """The class that the text `positive` names; None where it names none."""
     if label_text is None:
         return None
+    if data.outcome in (Numbers.name, Survival.name):
+        raise InputError(f"positive is {label_text!r}, and the outcome is {data.outcome}: it is for classes")
     for label in data.y.unique():
         if str(label) == label_text:
             return label

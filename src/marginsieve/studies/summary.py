@@ -14,6 +14,7 @@ from .. import recipes
 from ..engine.nested import Nested
 from ..engine.scoring import Stability
 from ..fitting.training import Model
+from ..outcomes import Classes
 from ..report.render import SCHEMA
 from ..report.wording import paragraph
 from ..validation.forecasting import record_promise
@@ -141,7 +142,8 @@ def _table(study: StudyRun) -> dict[str, Any]:
 def _protocol(study: StudyRun) -> dict[str, Any]:
     nested, scores = study.main.nested, study.main.scores
     return {
-        "outer": "repeated stratified cross-validation" + (", grouped" if nested.target.groups is not None else ""),
+        "outer": f"repeated {'stratified ' if np.ptp(nested.target.strata) else ''}cross-validation"
+        + (", grouped" if nested.target.groups is not None else ""),
         "folds": study.choice.cv,
         "repeats": nested.repeats,
         "random_state": nested.random_state,
@@ -174,7 +176,7 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
         "name": selection.method.recipe,
         "title": selection.method.title,
         "baseline": baseline,
-        "does": "All features with the same kind of machine and the same threshold." if baseline else recipe.does,
+        "does": _does(selection, study.main.nested.target.outcome_name),
         "source": "" if baseline else recipe.source,
         "citation": [] if baseline else list(recipe.citation),
         "scores": plain_scores(selection.scores),
@@ -193,6 +195,15 @@ def _method(study: StudyRun, selection: Selection) -> dict[str, Any]:
         "notes": selection.notes,
         "seconds": round(selection.seconds, 3),
     }
+
+
+def _does(selection: Selection, outcome: str) -> str:
+    """What a method does with an outcome, in a sentence."""
+    if selection.method.baseline:
+        same = " and the same threshold" if outcome == Classes.name else ""
+        return f"All features with the same kind of machine{same}."
+    recipe = recipes.entry(selection.method.recipe)
+    return recipe.does_for.get(outcome, recipe.does)
 
 
 def _lists(study: StudyRun) -> dict[str, Any]:

@@ -6,7 +6,7 @@ a recalibration, and a cut at an operating point.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
@@ -28,6 +28,7 @@ from ..estimators.fitted_selector import (
     far_rows,
     predict,
     read_cohort,
+    stratum_shares,
 )
 from ..fitting.settings import outcome_of
 from ..outcomes import Target
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 
 GATE = 0.5  # s above which alignment gained in families of real cohorts, and below which it did not
 DEFAULT = "location-scale"
+MOST_WRONG = 0.15  # of a prevalence, beyond which alignment by it lost balanced accuracy in families of real cohorts
 FOLDS = 5  # in which what is adapted is scored
 LISTED = 50  # columns and rows that the JSON names
 
@@ -152,15 +154,15 @@ def validate(
         "not_aligned": why,
         "prevalence": prevalence,
         "drift": _drift(model, rows),
-        "far": _far(model, rows),
-        "notes": _notes(rows, labelled, as_is),
+        "far": _far(model, rows, lines["aligned"].model if "aligned" in lines else None, X),
+        "notes": [*_notes(rows, labelled, as_is), *_doubt_prevalence(model, target, prevalence, "aligned" in lines)],
     }
     offered, models = _adapt_lines(lines, request)
     entry["adapted"] = offered
     if "aligned" in lines:
         models = {"aligned": lines["aligned"].model, **models}
     prediction = _predictions(lines, X, labelled, y)
-    result = _result(model, entry, known, promise, as_is)
+    result = _result(model, entry, known, promise, list(lines.values()))
     entry["sentences"] = sentences_of(result, entry)
     return Validation(plain_values(result), {name: prediction}, {name: _drift_frame(model, rows)}, models)
 
@@ -220,7 +222,7 @@ def _why_not_aligned(model: FittedSelector, rows: NewRows, request: ValidationRe
     if gate is None:
         return "the model has no numeric column"
     if gate <= GATE:
-        return f"the columns are hardly shifted (s = {gate:.2f}, up to {GATE:g}), where alignment gained nothing"
+        return "the columns are hardly shifted"
     if len(rows.frame) < FEWEST_ALIGNED:
         return f"the cohort has {len(rows.frame)} rows, fewer than {FEWEST_ALIGNED}"
     return None
@@ -334,7 +336,7 @@ def _drift(model: FittedSelector, rows: NewRows) -> dict[str, Any]:
     return {
         "gate": gate,
         "limit": GATE,
-        "meaning": meaning_of_gate(gate, GATE),
+        "meaning": meaning_of_gate(gate, GATE, hasattr(model, "classes_")),
         "columns": order.drop(columns="size").head(LISTED).to_dict("records"),
         "n_columns": len(frame),
         "new_levels": frame.loc[frame["new_levels"] > 0, "name"].tolist(),
@@ -374,17 +376,25 @@ def _drift_frame(model: FittedSelector, rows: NewRows) -> pd.DataFrame:
     )
 
 
-def _far(model: FittedSelector, rows: NewRows) -> dict[str, Any]:
-    """Rows that are further from every training row than any of these is from its nearest one."""
+def _far(model: FittedSelector, rows: NewRows, aligned: FittedSelector | None, X: Any) -> dict[str, Any]:
+    """Rows further from every training row than any of these is from its nearest one; their number once aligned."""
     far = far_rows(model, rows.Z)
-    return {"count": int(far.sum()), "share": float(far.mean()), "rows": (1 + np.flatnonzero(far)[:LISTED]).tolist()}
+    return {
+        "count": int(far.sum()),
+        "share": float(far.mean()),
+        "rows": (1 + np.flatnonzero(far)[:LISTED]).tolist(),
+        "aligned": None if aligned is None else int(far_rows(aligned, read_cohort(aligned, X).Z).sum()),
+    }
 
 
 def _notes(rows: NewRows, labelled: BoolArray, line: ScoredModel) -> list[str]:
     """What cannot be said of the cohort, and why."""
     notes, target = list(rows.notes), line.target
     if target.has_auc and line.one_pass.probability is None:
-        notes.append("the model has no probabilities (probability=True): nothing is said of its calibration")
+        notes.append(
+            "the model was fitted without probabilities, so there is no Brier score, calibration or net benefit: fit "
+            "it with probability=True"
+        )
     if lacking := int((~labelled).sum()):
         notes.append(f"{many(lacking, 'row')} without an outcome {'is' if lacking == 1 else 'are'} not scored")
     if not target.complete:
@@ -395,6 +405,24 @@ def _notes(rows: NewRows, labelled: BoolArray, line: ScoredModel) -> list[str]:
     if len(rows.frame) < FEWEST_UNSHRUNKEN:
         notes.append(f"below {FEWEST_UNSHRUNKEN} rows shifts and scales are shrunken towards no change")
     return notes
+
+
+def _doubt_prevalence(model: FittedSelector, target: Target, prevalence: float | None, aligned: bool) -> list[str]:
+    """That the labelled rows are mixed otherwise than the prevalence says, where it was used."""
+    if prevalence is None or not aligned:
+        return []
+    expected = stratum_shares(model, prevalence)
+    share = np.bincount(target.strata, minlength=len(expected)) / len(target)
+    if float(np.abs(expected - share).max()) <= MOST_WRONG:
+        return []
+    mixes = [
+        ", ".join(f"{name} {part:.0%}" for name, part in zip(target.stratum_names, parts, strict=True))
+        for parts in (expected, share)
+    ]
+    return [
+        f"the given prevalence means {mixes[0]}, and the labelled rows are {mixes[1]}: more than {MOST_WRONG:g} apart, "
+        "where alignment costs more than it brings"
+    ]
 
 
 def _fewest(target: Target) -> str:
@@ -505,10 +533,10 @@ def _result(
     entry: dict[str, Any],
     known: dict[str, Any] | None,
     promise: Mapping[str, Any] | None,
-    line: ScoredModel,
+    lines: Sequence[ScoredModel],
 ) -> dict[str, Any]:
-    target, metrics = line.target, line.target.metrics
-    named = [name for name in metrics if line.scores is None or name in line.scores.value]
+    target, metrics = lines[0].target, lines[0].target.metrics
+    named = [name for name in metrics if any(line.scores is None or name in line.scores.value for line in lines)]
     return {
         "schema": SCHEMA,
         "kind": "validation",

@@ -11,15 +11,16 @@ from ..report.numbers import format_score, format_share
 NAMED = 5  # columns in a sentence
 
 
-def meaning_of_gate(gate: float | None, limit: float) -> str:
-    """What s says, by what alignment did for families of real cohorts."""
+def meaning_of_gate(gate: float | None, limit: float, classes: bool = True) -> str:
+    """What s says, by what alignment did for families of real cohorts, whose outcomes were classes."""
     if gate is None:
         return "It is not known how far the columns are shifted."
     if gate > limit:
         return (
             f"The columns are shifted by s = {gate:.2f} standard deviations (root mean square beyond what sampling "
             f"gives). Above {limit:g} alignment by the cohort's own rows gained balanced accuracy in most families of "
-            "real cohorts (.03 to .13 on average), and lost some in others."
+            "real cohorts (.03 to .13 on average), and lost some in others"
+            f"{'.' if classes else '; of other outcomes than classes that was not measured.'}"
         )
     return (
         f"The columns are hardly shifted (s = {gate:.2f}, up to {limit:g}): there alignment gained nothing on average."
@@ -37,7 +38,7 @@ def sentences_of(result: Mapping[str, Any], entry: Mapping[str, Any]) -> list[st
         _levels(entry),
         _far(entry),
     ]
-    texts += [_describe_offer(offered) for offered in entry["adapted"]]
+    texts += [_describe_offer(result, offered) for offered in entry["adapted"]]
     return [text for text in texts if text]
 
 
@@ -63,7 +64,7 @@ def _difference(change: Mapping[str, Any] | None) -> str:
         return ""
     value, span = format_score(_with_gaps(change), signed=True)
     if span == "no interval":
-        return f" ({value}; too few rows to tell chance from a difference)"
+        return f"; that is {value} from the promise, with too few rows to tell a difference from chance"
     word = "lower than promised" if change["high"] < 0 else "higher than promised" if change["low"] > 0 else None
     if word is None:
         return f"; a difference from the promise is not shown ({value}, {span})"
@@ -148,9 +149,10 @@ def _describe_alignment(result: Mapping[str, Any], entry: Mapping[str, Any]) -> 
         return f"No aligned scores: {entry['not_aligned']}."
     names = [name for name in result["listed_scores"] if name in line["scores"]]
     scores = ", ".join(_score(result, line["scores"], name) for name in names)
+    used = f"Aligned: {scores}. This used" if names else "Aligned, which cannot be scored either, used"
     return (
-        f"Aligned: {scores}. This used the cohort's own rows ({line['marks'][-1]}), no outcome of them: it is the "
-        "score of a model that is given a whole cohort at once, and another cohort moves the columns otherwise."
+        f"{used} the cohort's own rows, but no outcome of them: {line['marks'][-1]}. That takes a whole cohort, "
+        "and another cohort moves the columns otherwise."
     )
 
 
@@ -170,29 +172,32 @@ def _far(entry: Mapping[str, Any]) -> str:
     far = entry["far"]
     if not far["count"]:
         return ""
-    verb = "is" if far["count"] == 1 else "are"
+    verb, count = "is" if far["count"] == 1 else "are", far["aligned"]
+    aligned = "" if count is None else f" Once aligned, {many(count, 'row')} {'is' if count == 1 else 'are'}."
     return (
         f"{many(far['count'], 'row')} ({format_share(far['share'])}) {verb} further from every training row than any "
-        "of these is from its nearest one: do not rely on what is predicted there."
+        f"of these is from its nearest one: do not rely on what is predicted there.{aligned}"
     )
 
 
-def _describe_offer(offered: Mapping[str, Any]) -> str:
+def _describe_offer(result: Mapping[str, Any], offered: Mapping[str, Any]) -> str:
     if offered["why_not"]:
         return f"Not offered, {offered['name']}: {offered['why_not']}."
-    pairs = []
-    for name in ("brier", "calibration_slope", "balanced_accuracy"):
+    pairs, is_cut = [], offered["name"].endswith("cut")  # which leaves probabilities as they are
+    named = ("sensitivity", "specificity") if is_cut else ("brier", "calibration_slope")
+    for name in (*named, "balanced_accuracy"):
         if name in offered["scores"] and name in offered["apparent"]:
             honest, apparent = (format_score(_with_gaps(offered[key][name]), 3)[0] for key in ("scores", "apparent"))
-            pairs.append(f"{name.replace('_', ' ')} {honest} out of fold (apparent {apparent})")
+            pairs.append(f"{result['short_names'][name]} {honest} out of fold (apparent {apparent})")
     scored = "; ".join(pairs) or "too few rows for scores out of fold"
-    return f"Offered, {offered['name']}: {offered['how']}. {scored}."
+    return f"Offered, {offered['name']}: {offered['how']}; {scored}."
 
 
-def pooled_sentence(result: Mapping[str, Any], name: str, known: Mapping[str, Any]) -> str:
-    """A score over several cohorts."""
+def pooled_sentence(result: Mapping[str, Any], name: str, line: str, known: Mapping[str, Any]) -> str:
+    """A score over several cohorts, as is or aligned."""
     low, high = known["low"], known["high"]
-    text = f"Over {known['cohorts']} cohorts {result['short_names'][name]} is {known['value']:.2f}"
+    how = line.replace("_", " ")
+    text = f"Over {known['cohorts']} cohorts {result['short_names'][name]}, {how}, is {known['value']:.2f}"
     text += "" if low is None else f" (95 % interval {low:.2f} to {high:.2f})"
     text += f", tau {known['tau']:.2f} on the logit scale"
     if known["next_low"] is not None:

@@ -187,8 +187,7 @@ def pool_scores(result: Mapping[str, Any], cohorts: Sequence[Mapping[str, Any]])
                 [each["value"] for each, _ in known], [each["error"] for each, _ in known], [n for _, n in known]
             )
             values = plain_values(asdict(pooled))
-            words = "" if line == "as_is" else "Aligned. "
-            text = words + pooled_sentence(result, name, values)
+            text = pooled_sentence(result, name, line, values)
             out[name if line == "as_is" else f"{name}_aligned"] = {**values, "line": line, "score": name, "text": text}
     return out
 

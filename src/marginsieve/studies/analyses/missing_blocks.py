@@ -17,13 +17,12 @@ import numpy as np
 
 from ...contracts import IntArray
 from ...engine.scoring import Scores, score_difference
-from ...engine.workers import workers
 from ...errors import InputError, listing, many
 from ...estimators.fitted_selector import FittedSelector
 from ...report.numbers import format_score
 from ...validation.forecasting import record_promise
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
-from ..selection import FoldRows, Selection, outcome_by_options, plain_scores, prepare_method, run_method
+from ..selection import Selection, outcome_by_options, plain_scores, select_again
 
 MOST_SECONDS = 300.0
 MOST_PAIRED = 6  # blocks of which each two are left out as well
@@ -109,10 +108,8 @@ def run_without(run: StudyRun, rest: IntArray, n_repeats: int) -> tuple[Selectio
     part = replace(run.data, X=run.data.X.iloc[:, rest]).in_canonical_order(run.options.random_state)
     table = part.table(outcome_by_options(run.options))
     keep = tuple(name for name in run.choice.options.keep if name in table.rows.schema.names)
-    options = replace(run.choice.options, n_repeats=n_repeats, keep=keep, n_jobs=run.options.n_jobs, intervals="simple")
-    method, prepared = prepare_method(run.choice.methods[0], table, options)
-    with workers([table], options.n_jobs) as pool:
-        without = run_method(method, prepared, table, options, pool, FoldRows())
+    options = replace(run.choice.options, n_repeats=n_repeats, keep=keep, n_jobs=run.options.n_jobs)
+    without = select_again(run.choice.methods[0], table, options)
     assert part.numbers is not None
     theirs = [one_pass.take(part.numbers) for one_pass in run.main.nested.passes[:n_repeats]]
     return without, score_difference(table.target, without.nested.passes, theirs)

@@ -32,8 +32,7 @@ from ...engine.nested import Nested, nested_splits, score_on_splits
 from ...engine.scoring import Scores, score_difference
 from ...engine.units import PlainTable
 from ...errors import join_words, many
-from ...outcomes import Target
-from ...outcomes.scores import balanced_threshold
+from ...outcomes import Classes, ClassTarget, Target
 from ...outcomes.survival_scores import concordance
 from ...outcomes.target import Splits, stratified_folds, units_per_stratum
 from ...report.numbers import format_score
@@ -120,11 +119,14 @@ class OnCodes(ClassifierMixin, TableColumns, BaseEstimator):
         Kinds of the table's columns.
     grid : mapping of str to sequence, or None, default=None
         Values of a parameter that inner folds choose from.
+    outcome : Classes or None, default=None
+        Whose rule says where two classes are cut; None is halfway between them.
     """
 
     estimator: Any
     kind: tuple[str, ...]
     grid: Mapping[str, Sequence[float]] | None = None
+    outcome: Any = None
 
     def fit(self, Z: Array, y: Any, groups: IntArray | None = None) -> OnCodes:
         """Fit on training rows; of two classes the threshold comes from values of rows that were not fitted on."""
@@ -140,10 +142,10 @@ class OnCodes(ClassifierMixin, TableColumns, BaseEstimator):
                 scoring = "roc_auc" if binary else "balanced_accuracy"
                 model = GridSearchCV(model, self.grid, scoring=scoring, cv=folds).fit(X, y).best_estimator_
             self.model_ = model.fit(X, y)
-            self.threshold_ = self._threshold(X, y, codes, folds) if binary else 0.5
+            self.threshold_ = self._threshold(X, y, folds) if binary else 0.5
         return self
 
-    def _threshold(self, X: Array, y: Any, codes: IntArray, folds: Splits | None) -> float:
+    def _threshold(self, X: Array, y: Any, folds: Splits | None) -> float:
         """Where the probability of the second class is cut, by the rule of the methods."""
         if hasattr(self.model_, "oob_decision_function_"):
             value = self.model_.oob_decision_function_[:, 1]
@@ -151,8 +153,11 @@ class OnCodes(ClassifierMixin, TableColumns, BaseEstimator):
             return 0.5
         else:
             value = cross_val_predict(clone(self.model_), X, y, cv=folds, method="predict_proba")[:, 1]
-        known = np.isfinite(value)
-        return balanced_threshold(value[known], 2.0 * codes[known] - 1.0, np.ones(int(known.sum())))
+        known = np.flatnonzero(np.isfinite(value))
+        outcome = Classes() if self.outcome is None else self.outcome
+        target = outcome.read(X, y).settle(outcome)
+        sign = 1.0 if target.classes[1] == target.in_terms_of_user(target.positive) else -1.0
+        return float(sign * target.threshold_of(sign * value[known], known, np.ones(len(known))))
 
     def predict(self, Z: Array) -> Any:
         """Classes of new rows."""
@@ -347,6 +352,7 @@ def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[Refe
     y = target.machine_target.y[0] if target.outcome_name == SURVIVAL else target.observed
     plain = PlainTable(run.table.name, Z, y, None, target)
     splits = nested_splits(target, run.choice.cv, run.choice.n_repeats, state)
+    outcome = target.outcome if isinstance(target, ClassTarget) else None
     out = []
     for reference in references:
         if target.outcome_name == SURVIVAL:
@@ -354,7 +360,7 @@ def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[Refe
         elif target.outcome_name == NUMBERS:
             estimator = OnValues(reference.estimator, rows.schema.kind)
         else:
-            estimator = OnCodes(reference.estimator, rows.schema.kind, reference.grid)
+            estimator = OnCodes(reference.estimator, rows.schema.kind, reference.grid, outcome)
         nested = score_on_splits(plain, estimator, splits, state, run.options.n_jobs)
         all_features, against = (
             score_difference(target, nested.passes, selection.nested.passes) for selection in (run.baseline, run.main)

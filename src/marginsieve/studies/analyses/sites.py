@@ -17,16 +17,15 @@ import numpy as np
 from ...contracts import Array, BoolArray, IntArray, is_sparse
 from ...data.moments import ColumnMoments
 from ...engine.nested import Fold
-from ...engine.scoring import Pass, score_predictions
+from ...engine.scoring import PREDICTED, Pass, score_predictions
 from ...engine.units import Split
-from ...engine.workers import workers
 from ...errors import InputError, listing, many
 from ...fitting.rows import Rows
 from ...fitting.site_tests import LEVEL, judge_sites
 from ...outcomes import Target
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
 from ..checks import ALARM, Finding
-from ..selection import plain_scores, units_of
+from ..selection import plain_scores, run_splits
 
 PSEUDO = 2  # draws of pseudo-sites that are left out of the main method
 MOST_SECONDS = 300.0
@@ -160,10 +159,7 @@ def leave_out(run: StudyRun, site: IntArray, label: str) -> list[Fold]:
     """The main method's predictions of each site by a fit without it."""
     options = replace(run.choice.options, n_jobs=run.options.n_jobs)
     splits = split_sites(run.table.target, site, label, options.random_state)
-    tasks = units_of(*run.methods[0], run.table, options, splits)
-    with workers([run.table], options.n_jobs) as pool:
-        rows = {row["split"]: row for row in pool(tasks)}
-    return [Fold.from_row(rows[split.name]) for split in splits]
+    return run_splits(*run.methods[0], run.table, options, splits)
 
 
 def score_folds(target: Target, folds: Sequence[Fold]) -> dict[str, Any]:
@@ -174,9 +170,7 @@ def score_folds(target: Target, folds: Sequence[Fold]) -> dict[str, Any]:
     part = target.take(rows)
     if not part.complete:
         return {}
-    entries = [
-        {name: getattr(fold, name) for name in ("predicted", "decision", "probability", "unit")} for fold in folds
-    ]
+    entries = [{name: getattr(fold, name) for name in (*PREDICTED, "unit")} for fold in folds]
     scores = plain_scores(score_predictions(part, [Pass.from_entries(entries)]))
     if not any(target.take(fold.test).complete for fold in folds):  # no pair within a site
         scores = {name: score for name, score in scores.items() if name not in ("auc", "pr_auc")}
@@ -307,8 +301,5 @@ def _corrected_fold(run: StudyRun, rows: Rows, site: IntArray, train: IntArray, 
     prepared = run.main_method
     fitted = prepared.selector.fit_rows(corrected.take(train), plan=prepared.plan)
     entry = rows.target.entry(fitted.decision, fitted.model.decision(Z[test]))
-    arrays = {
-        name: None if entry.get(name) is None else np.asarray(entry[name])
-        for name in ("predicted", "decision", "probability")
-    }
+    arrays = {name: None if entry.get(name) is None else np.asarray(entry[name]) for name in PREDICTED}
     return Fold("0.0", test, support=None, seconds=0.0, notes=(), unit=fitted.unit, **arrays)

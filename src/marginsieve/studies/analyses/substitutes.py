@@ -40,7 +40,7 @@ MARGIN = 0.02  # of AUC, R2 or C
 LEVEL = 0.9  # of the interval that has to be within the margin: two one-sided tests at 5 %
 FEATURES, CANDIDATES = 20, 3  # of the list, and for each of them
 ALIKE = 0.5  # how alike a candidate is at least
-MOST_ROWS = 1000
+MOST_ROWS, MOST_TRAINED = 1000, 5000
 WORK = 4e7  # swaps x folds x rows^2 / 4 up to which all are tried
 FIT, PAIR = 3e-3, 2e-8  # seconds of a machine on a list, and for each pair of rows
 ChooseLists = Callable[[Rows, IntArray, int], Sequence[IntArray | None]]
@@ -229,6 +229,7 @@ def predict_on(part: Rows, columns: IntArray, encoded: Rows, test: IntArray) -> 
         outcome=outcome,
         n_features_to_select=1.0,
         similar=None,
+        max_samples=MOST_TRAINED,
         random_state=0,
     )
     fitted = selector.fit_rows(some)
@@ -261,16 +262,17 @@ def list_change(
     ours: Sequence[Mapping[str, Any]],
     theirs: Sequence[Mapping[str, Any]],
     factors: Mapping[str, Factors] | None = None,
+    level: float = LEVEL,
 ) -> Scores:
-    """The difference of two sets of predictions of the folds' test rows, with a 90 % interval.
+    """The difference of two sets of predictions of the folds' test rows, with an interval.
 
     Only the first repeats may be there: predictions of the first folds.
     """
-    first, second = (_passes(nested, entries) for entries in (ours, theirs))
-    return score_difference(nested.target, first, second, LEVEL, factors)
+    first, second = (passes_of(nested, entries) for entries in (ours, theirs))
+    return score_difference(nested.target, first, second, level, factors)
 
 
-def _passes(nested: Nested, entries: Sequence[Mapping[str, Any]]) -> list[Pass]:
+def passes_of(nested: Nested, entries: Sequence[Mapping[str, Any]]) -> list[Pass]:
     """The predictions of the first folds as passes over the table."""
     known = list(zip(nested.folds, entries, strict=False))
     passes = []

@@ -11,9 +11,11 @@ from scipy import stats
 from ...contracts import Array
 from ...errors import listing, many
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
+from ..checks import NOTE, Finding
 
 LEVEL = 0.05  # chance that a table with normal errors has any such row
 LISTED = 200
+SKEW = 2.0  # that of exponential times
 
 
 @register_analysis
@@ -54,6 +56,7 @@ class UnexplainedRows:
             "limit": limit,
             "named_by": "id" if "id" in frame else "row",
             "rows": far[:LISTED],
+            "skewed": is_skewed(observed),
         }
         return AnalysisResult(values, tables={"unexplained.csv": frame}, details=frame)
 
@@ -67,6 +70,25 @@ class UnexplainedRows:
         by = known["named_by"]
         which = f"{by}{'' if known['count'] == 1 else 's'} {listing([row[by] for row in known['rows']], 10)}"
         return f"The model cannot explain {many(known['count'], 'row')} ({which}): further out than its other errors."
+
+    def doubt(self, result: dict[str, Any]) -> Finding | None:
+        """That few large numbers decide."""
+        if not result["analyses"][self.name]["skewed"]:
+            return None
+        known = result["table"]["numbers"]
+        text = (
+            f"the target is above 0 and skewed (mean {known['mean']:.4g}, median {known['median']:.4g}): the largest "
+            "numbers decide the scores, and the rows that cannot be explained; its logarithm may be the better target"
+        )
+        return Finding("skewed", NOTE, text)
+
+
+def is_skewed(values: Array) -> bool:
+    """Whether numbers above 0 are so far from symmetric that their logarithms are less than half as far."""
+    if values.min() <= 0:
+        return False
+    skew = float(stats.skew(values))
+    return skew > SKEW and abs(float(stats.skew(np.log(values)))) < 0.5 * skew
 
 
 def scale_errors(errors: Array) -> Array:
