@@ -223,6 +223,7 @@ def table(file: str) -> None:
         print("|---|---|---|---|---|---|---|---|---|")
         for k, name in enumerate(SCORED):
             rows = [(known[key].family, *_covered(known[key], kept[key], place, k, name)) for key in kept]
+            rows = [row for row in rows if row[1]]
             for family in dict.fromkeys(row[0] for row in rows):
                 some = np.array([row[1:] for row in rows if row[0] == family])
                 count, low, high, width = some[:, 0].sum(), some[:, 1].mean(), some[:, 2].mean(), some[:, 3].mean()
@@ -237,6 +238,10 @@ def _covered(setting: Setting, kept: np.ndarray, place: int, k: int, name: str) 
     target, metric = ClassTarget.from_codes(np.repeat([0, 1], counts)), CLASS_METRICS[name]
     ends, level = [], 0.95
     kept = kept[np.isfinite(kept[:, place, k, :3]).all(axis=1)]
+    if place < 2 and metric.fewest_errors:  # the others have no interval
+        kept = kept[kept[:, place, k, 0] >= metric.fewest_errors * np.sqrt(kept[:, place, k, 1])]
+    if not len(kept):
+        return 0, 0.0, 0.0, 0.0
     for one in kept:
         value, variance = one[place, k, :2]
         rooms = [target.rooms(dict(zip(SCORED, one[each, :, 0], strict=True)))[name] for each in (0, 1)]

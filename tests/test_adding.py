@@ -183,7 +183,7 @@ def test_analyses_that_cannot_be_run_or_left_out_are_refused():
         (
             cohort.y,
             {"without": "nothing"},
-            "it must be one of 'evidence', 'shuffled-study', 'effects', 'forecast', 'sites', 'blocks', 'false-share'",
+            "it must be one of 'evidence', 'shuffled-study', 'effects', 'each-class', 'forecast', 'sites', 'blocks'",
         ),
         (cohort.y, {"with_": "nothing"}, "with_ is 'nothing'"),
         (cohort.y, {"without": "evidence"}, "without is 'evidence', which decides what can be said"),

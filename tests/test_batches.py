@@ -14,7 +14,7 @@ from tiers import long_but
 import marginsieve
 from marginsieve import SVMSelector, recipes
 from marginsieve.batches import arrays as backends
-from marginsieve.batches import lockstep
+from marginsieve.batches import lockstep, ridge_batches
 from marginsieve.batches.arrays import NUMPY, cupy_on, torch_on
 from marginsieve.batches.pair_sums import Scales
 from marginsieve.criteria import Fisher, Hellinger, MarginChange, ReliefF, SymmetricalUncertainty
@@ -30,10 +30,11 @@ from marginsieve.fitting.rows import Rows
 from marginsieve.fitting.settings import Plan
 from marginsieve.fitting.training import search_once
 from marginsieve.kernels import Clinical, Gaussian, Linear
-from marginsieve.machines import CSVC
-from marginsieve.outcomes import Classes, ClassTarget
+from marginsieve.machines import CSVC, KernelRidge
+from marginsieve.outcomes import Classes, ClassTarget, Numbers, NumberTarget
 from marginsieve.searches import Backward, TopK
 from marginsieve.solvers import smo
+from marginsieve.solvers.ridge import kernel_ridge
 from marginsieve.studies import measuring, running
 
 TOL = 1e-10
@@ -178,6 +179,49 @@ def test_of_three_classes(arrays, name):
     agree(replace(PLANS[name], outcome=Classes()), arrays, classes=3)
 
 
+RIDGES = {
+    "linear": Plan(Linear(), KernelRidge(0.1), MarginChange(), Backward(final=KernelRidge()), Numbers(), True),
+    "clinical": Plan(Clinical(), KernelRidge(0.1), MarginChange(), Backward(final=KernelRidge()), Numbers()),
+    "chosen penalty": Plan(Linear(), KernelRidge(), MarginChange(), Backward(), Numbers(), True),
+}
+
+
+@pytest.mark.parametrize("name", RIDGES)
+def test_ridge_eliminations_of_numbers_in_step_are_those_one_by_one(arrays, name):
+    table, jobs = table_and_jobs()
+    y = table.Z[:, 0] + table.Z[:, 3] + np.random.default_rng(1).normal(size=40)
+    jobs = [
+        replace(job, target=NumberTarget(weight, None, y))
+        for job, weight in zip(jobs, [np.ones(40), job_weights(2), job_weights(1)] * 2, strict=True)
+    ]
+    plan = RIDGES[name]
+    for job, found in zip(jobs, rank_parts(arrays, plan, table, jobs, SIZES), strict=True):
+        searched, member = one_by_one(plan, table, job)
+        np.testing.assert_array_equal(found.order, searched.path.order)
+        np.testing.assert_allclose(found.values, member.values, atol=1e-6 * np.abs(member.values).max())
+        assert found.work.n_unconverged == 0
+
+
+def job_weights(kind):
+    """Whole numbers, or any."""
+    rng = np.random.default_rng(kind)
+    return rng.integers(1, 4, 40).astype(float) if kind == 2 else rng.uniform(0.5, 2.0, 40)
+
+
+def test_ridge_regressions_at_once_are_those_one_by_one(arrays):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(3, 20, 30)), rng.normal(size=(3, 20))
+    X[2] = 1.0  # nothing varies
+    K, cost = X @ X.swapaxes(1, 2), rng.choice([0.0, 1.0, 2.0], (3, 20))
+    for share in (0.1, None):
+        found = ridge_batches.ridge(arrays, *map(arrays.to_device, (K, y, cost)), share)
+        for f in range(3):
+            alone = kernel_ridge(K[f], y[f], cost[f], share)
+            np.testing.assert_allclose(arrays.to_host(found.coef)[f], alone.coef, atol=1e-9)
+            assert arrays.to_host(found.intercept)[f] == pytest.approx(alone.intercept)
+            assert arrays.to_host(found.objective)[f] == pytest.approx(alone.objective)
+
+
 @pytest.mark.parametrize("far", [1.0, 12.0, 60.0])
 def test_a_gaussian_without_a_feature_is_what_it_stands_for(arrays, far):
     """By the series, with columns of any unit and a row that is far out in one of them."""
@@ -292,6 +336,18 @@ def test_selectors_choose_the_same_on_a_device(on_arrays, make):
     np.testing.assert_array_equal(plain.support_, other.support_)
     np.testing.assert_array_equal(plain.ranking_, other.ranking_)
     np.testing.assert_allclose(plain.decision_function(COHORT.X), other.decision_function(COHORT.X), atol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["svm_rfe", "two_views"])
+def test_selectors_of_numbers_choose_the_same_on_a_device(on_arrays, name):
+    X = COHORT.X.to_numpy()
+    y = X[:, :3].sum(axis=1) + 0.5 * np.random.default_rng(2).normal(size=50)
+    make = partial(recipes.get(name), outcome="numbers", n_features_to_select="auto", random_state=0)
+    plain, other = (make(device=device).fit(X, y) for device in ("cpu", "cuda"))
+    assert on_arrays
+    np.testing.assert_array_equal(plain.ranking_, other.ranking_)
+    np.testing.assert_array_equal(plain.support_, other.support_)
+    np.testing.assert_allclose(plain.predict(X), other.predict(X), atol=1e-6)
 
 
 def test_batch_fits_are_those_one_by_one(on_arrays):

@@ -6,7 +6,7 @@ from sklearn.metrics import precision_score, recall_score
 
 import marginsieve
 from marginsieve.data import make_cohort
-from marginsieve.engine import Pass
+from marginsieve.engine import Pass, score_predictions
 from marginsieve.engine.scoring import average_scores
 from marginsieve.errors import InputError
 from marginsieve.outcomes import ClassTarget
@@ -248,3 +248,17 @@ def test_cuts_are_for_two_classes(cohort):
     study = marginsieve.study(cohort.X, three, methods="fisher", cv=3, n_repeats=1, without="references")
     assert study.result["analyses"]["decision"] is None
     assert "two classes" in study.result["protocol"]["left_out"]["decision"]
+
+
+def test_a_slope_near_0_has_no_interval_for_another_model(rng):
+    """Which may have any; the slope of one model on these rows has one."""
+    y = np.arange(80) % 2
+    p = 1 / (1 + np.exp(-rng.normal(size=80)))
+    target = ClassTarget.from_codes(y)
+    one_pass = Pass((p > 0.5).astype(int), p - 0.5, p)
+    study, fixed = score_predictions(target, [one_pass]), score_predictions(target, [one_pass], fixed=True)
+    assert np.isnan(study.low["calibration_slope"])
+    assert fixed.low["calibration_slope"] < study.value["calibration_slope"] < fixed.high["calibration_slope"]
+    better = 1 / (1 + np.exp(-(rng.normal(size=80) + 4.0 * y - 2.0)))
+    study = score_predictions(target, [Pass((better > 0.5).astype(int), better - 0.5, better)])
+    assert study.low["calibration_slope"] > 0

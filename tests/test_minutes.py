@@ -24,7 +24,7 @@ from marginsieve.studies.analysis import Measured, Shape, load_analyses
 from marginsieve.studies.measuring import Planner
 from marginsieve.studies.options import StudyOptions
 
-LEAST = {"evidence", "effects", "false-share", "forecast"}
+LEAST = {"evidence", "effects", "false-share", "forecast", "decision"}
 load_analyses()
 
 

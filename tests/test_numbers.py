@@ -729,3 +729,21 @@ def test_what_is_about_other_outcomes_is_refused_by_name(options, message):
     X, y = linear_table(40, 6)
     with pytest.raises(InputError, match=re.escape(message)):
         marginsieve.study(X, y, outcome="numbers", **{**QUICK, **options})
+
+
+@pytest.mark.filterwarnings("ignore:::distributed", "ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.long
+@pytest.mark.parametrize("outcome", ["numbers", "survival"])
+def test_a_cluster_gives_the_same_result(outcome, tmp_path):
+    distributed = pytest.importorskip("dask.distributed", reason="dask is not installed")
+    spec = {
+        "outcome": outcome,
+        "protocol": {"name": "nested", "folds": 3, "repeats": 1},
+        "data": [{"name": "a", "cohort": {"n_samples": 60, "n_features": 20, "n_relevant": 3}}],
+        "method": [{"name": "fisher"}, {"name": "clinical-rfe"}],
+    }
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=None, silence_logs=50
+    ) as cluster:
+        there = run_suite(Suite.read(spec), tmp_path / "there", cluster=cluster.scheduler_address)
+    pd.testing.assert_frame_equal(there.scores(), run_suite(Suite.read(spec), tmp_path / "here").scores())

@@ -215,7 +215,13 @@ def test_minutes_decide_once_and_more_give_more():
     assert counts[-1][:2] == (5, MOST_REPEATS)
     assert not planned(0.1)[1]
     assert "takes longer than asked for" in plans[0].why[-1]
-    assert planned(0.1)[0].efforts == {"evidence": (999,), "effects": (), "false-share": (0, 0), "forecast": ()}
+    assert planned(0.1)[0].efforts == {
+        "evidence": (999,),
+        "effects": (),
+        "false-share": (0, 0),
+        "forecast": (),
+        "decision": (),
+    }
     for minutes in (1, 5, 20):
         plan, possible = planned(minutes)
         assert possible

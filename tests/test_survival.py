@@ -1,36 +1,46 @@
 """Times to an event: proportional hazards and scores against references and definitions, estimators, studies, files."""
 
 import json
+import tracemalloc
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from oracles import gram_of
-from scipy import optimize, stats
+from scipy import optimize, special, stats
 from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_val_score
 
 import marginsieve
 from marginsieve import SVMSelector, load, nested_cv, predict, recipes, save
 from marginsieve.criteria import CoxScore
 from marginsieve.data.table import Table
+from marginsieve.engine import Pass, score_predictions
+from marginsieve.engine.scoring import interval_ends
 from marginsieve.errors import InputError
 from marginsieve.kernels import Clinical, Gaussian, Linear
-from marginsieve.machines import CoxRidge, KernelRidge, MartingaleRidge
+from marginsieve.machines import CoxRidge, KernelRidge, MartingaleRidge, RankingSVM
 from marginsieve.outcomes import Survival, SurvivalDecision, SurvivalTarget
 from marginsieve.outcomes.survival_scores import (
     brier_at,
+    calibration_at,
     censoring_survival,
     concordance,
+    draw_calibration,
     draw_thirds,
     horizon_auc,
     kaplan_meier,
     pooled_concordance,
+    survival_at,
     unos_concordance,
 )
+from marginsieve.solvers.comparable_pairs import ComparablePairs, fit_pairs
 from marginsieve.solvers.cox import BaselineHazard, RiskSets, fit_cox
 from marginsieve.studies.aggregate import without_rows
-from marginsieve.studies.analyses.references import cox_lasso_path
+from marginsieve.studies.analyses.references import OnTimes, cox_lasso_path
+from marginsieve.studies.analyses.unexplained_rows import judge_times
 from marginsieve.studies.target_column import read_survival
 
 RECIPES = ("clinical_rfe", "two_views", "svm_rfe", "fisher")
@@ -135,14 +145,101 @@ def test_ridge_on_residuals_is_ridge_regression_on_them():
     np.testing.assert_allclose(ours.coef, theirs.coef, atol=1e-12)
 
 
-def test_extreme_separation_still_ends():
+@pytest.mark.parametrize("machine", [CoxRidge(penalty=1e-6), RankingSVM(1e-6)])
+def test_extreme_separation_still_ends(machine):
     """One column orders all events: the likelihood has no maximum without a penalty."""
     time = np.arange(1.0, 41.0)
     gram = gram_of(Linear(), -time[:, None])
     y = SurvivalTarget(np.ones(40), None, time, np.ones(40, dtype=bool)).machine_target.y[0]
-    solution = CoxRidge(penalty=1e-6).solve(gram, y, np.ones(40))
+    solution = machine.solve(gram, y, np.ones(40))
     assert np.isfinite(solution.coef).all()
     assert (np.diff(gram.matrix() @ solution.coef) < 0).all()
+
+
+# -- the support vector machine that ranks ----------------------------------------------------------------------------
+
+
+def all_pairs(time, event, weight):
+    """(m, m) the weight of each pair: row i had the event and j is known to have lived longer."""
+    later = (time[:, None] < time[None]) | ((time[:, None] == time[None]) & ~event[None])
+    return (event[:, None] & later) * weight[:, None] * weight[None]
+
+
+def pair_loss(eta, pairs):
+    """By its definition, over all pairs."""
+    return 0.5 * (pairs * np.maximum(1.0 - eta[:, None] + eta[None], 0.0) ** 2).sum() / pairs.sum()
+
+
+@pytest.mark.parametrize("ties", [False, True])
+def test_sums_over_pairs_are_those_over_all_of_them(ties):
+    X, time, event = survival_table(60, 4, ties=ties)
+    rng = np.random.default_rng(1)
+    weight, eta = rng.integers(0, 4, 60).astype(float), rng.normal(size=60)
+    eta = np.round(eta) if ties else eta  # values apart by 1 exactly, and equal ones
+    ours, brute = ComparablePairs(time, event, weight), all_pairs(time, event, weight)
+    assert ours.total == brute.sum() > 0
+    assert ours.loss(eta) == pytest.approx(pair_loss(eta, brute), rel=1e-12)
+    slope = optimize.approx_fprime(eta, lambda value: pair_loss(value, brute), 1e-7)
+    np.testing.assert_allclose(ours.slope(eta), slope, atol=1e-6)
+    active = brute * (1.0 - eta[:, None] + eta[None] > 0)
+    bend = np.diag(active.sum(axis=0) + active.sum(axis=1)) - active - active.T
+    np.testing.assert_allclose(ours.curvature(eta, X), X.T @ bend @ X / brute.sum(), atol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", [Linear(), Gaussian(), Clinical()], ids=lambda kernel: type(kernel).__name__)
+def test_the_ranking_machine_minimises_its_objective_on_a_kernel(kernel):
+    """And its coefficients are minus the slope of the loss over the penalty, which sum to 0."""
+    X, time, event = survival_table(40, 6, ties=True)
+    gram, y = gram_of(kernel, X), SurvivalTarget(np.ones(40), None, time, event).machine_target.y[0]
+    K, pairs = gram.matrix(), all_pairs(time, event, np.ones(40))
+    solution = RankingSVM(0.2).solve(gram, y, np.ones(40))
+    penalty = 0.2 * np.trace(K - K.mean(axis=0)[None] - K.mean(axis=1)[:, None] + K.mean()) / 40
+
+    def objective(c):
+        return pair_loss(K @ c, pairs) + 0.5 * penalty * c @ K @ c
+
+    f = K @ solution.coef
+    slope = optimize.approx_fprime(f, lambda value: pair_loss(value, pairs), 1e-7)
+    np.testing.assert_allclose(solution.coef, -slope / penalty, atol=1e-5 / penalty)
+    assert abs(solution.coef.sum()) < 1e-10
+    assert solution.converged
+    assert solution.objective == pytest.approx(objective(solution.coef))
+    rng = np.random.default_rng(0)
+    assert all(objective(solution.coef + 0.01 * rng.normal(size=40)) > solution.objective for _ in range(20))
+
+
+def test_a_weight_of_two_is_a_row_twice_to_the_ranking_machine():
+    """A row and its copy are no pair, whose times are equal."""
+    X, time, event = survival_table(40, 3)
+    times = np.random.default_rng(1).choice([1, 2, 3], 40)
+    rows = np.repeat(np.arange(40), times)
+    heavy = fit_pairs(X, ComparablePairs(time, event, times.astype(float)), 0.1)
+    long = fit_pairs(X[rows], ComparablePairs(time[rows], event[rows], np.ones(len(rows))), 0.1)
+    np.testing.assert_allclose(heavy.weights, long.weights, atol=1e-9)
+
+
+def test_the_ranking_machine_takes_memory_by_rows_not_by_pairs():
+    X, time, event = survival_table(6000, 3)
+    tracemalloc.start()
+    best = fit_pairs(X, ComparablePairs(time, event, np.ones(6000)), 0.1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert best.residual < 1e-9
+    assert peak < 6000**2  # bytes: an eighth of a matrix of pairs
+
+
+def test_the_objective_is_that_of_scikit_survivals_machine():
+    """FastSurvivalSVM minimises |w|^2 / 2 + alpha / 2 * sum over pairs; without equal times the pairs are the same."""
+    sksurv = pytest.importorskip("sksurv.svm")
+    X, time, event = survival_table(60, 4)
+    pairs = ComparablePairs(time, event, np.ones(60))
+    ours = fit_pairs(X, pairs, 0.1)
+    theirs = sksurv.FastSurvivalSVM(alpha=1 / (0.1 * pairs.total), rank_ratio=1.0, tol=1e-10, max_iter=1000)
+    risk = theirs.fit(X, structured(time, event)).predict(X)
+    w = np.linalg.lstsq(X - X.mean(axis=0), risk - risk.mean(), rcond=None)[0]
+    assert pair_loss(X @ w, all_pairs(time, event, np.ones(60))) + 0.05 * w @ w == pytest.approx(
+        ours.objective, rel=1e-6
+    )
 
 
 def test_the_score_test_of_two_groups_is_the_log_rank_test():
@@ -255,6 +352,94 @@ def test_influences_are_those_of_the_jackknife(score):
     assert abs(whole.influence.sum()) < 1e-10
     assert np.corrcoef(whole.influence, jackknife)[0, 1] > 0.95
     assert (whole.influence**2).sum() == pytest.approx((jackknife**2).sum(), rel=0.15)
+
+
+def test_calibration_of_complete_times_is_that_of_two_classes():
+    """Logistic regressions on the log odds; the observed shares are those of the bins."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    time, event = rng.exponential(np.exp(-x)), np.ones(400, dtype=bool)
+    fold, p, early = np.zeros(400, dtype=np.intp), special.expit(0.5 * x - 0.3), time <= 0.7
+    known = calibration_at(time, event, p, fold, 0.7, fold)
+    z = (0.5 * x - 0.3)[:, None]
+    slope = LogisticRegression(C=1e6, tol=1e-8).fit(z, early).coef_[0, 0]
+    assert known["calibration_slope_at"].value == pytest.approx(slope, rel=2e-3)  # the weak prior
+    a = known["calibration_intercept_at"].value
+    assert special.expit(a + z).sum() == pytest.approx(early.sum(), abs=0.01)
+    bins = draw_calibration(time, event, p[None], 0.7)
+    parts = np.array_split(np.argsort(p, kind="stable"), 5)
+    np.testing.assert_allclose([b["observed"] for b in bins], [early[part].mean() for part in parts])
+    assert all(b["low"] < b["observed"] < b["high"] for b in bins)
+    assert not calibration_at(time, event, p, fold, 1e-9, fold)
+
+
+def test_true_probabilities_are_calibrated_whatever_is_censored():
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=4000)
+    t, c = rng.exponential(np.exp(-x)), rng.exponential(1.0, size=4000)
+    p, zeros = 1.0 - np.exp(-0.7 * np.exp(x)), np.zeros(4000, dtype=np.intp)
+    known = calibration_at(np.minimum(t, c), t <= c, p, zeros, 0.7, zeros)
+    for name, right in (("calibration_slope_at", 1.0), ("calibration_intercept_at", 0.0)):
+        error = np.sqrt((known[name].influence ** 2).sum())
+        assert 0.01 < error < 0.15
+        assert abs(known[name].value - right) < 3 * error
+
+
+def test_the_error_of_a_survival_share_is_greenwoods():
+    """Of complete times that of a share; else the jackknife's."""
+    _, time, event = survival_table(150, 1)
+    alive, error = survival_at(time, np.ones(150, dtype=bool), 0.4)
+    assert alive == pytest.approx(np.mean(time > 0.4))
+    assert error == pytest.approx(np.sqrt(alive * (1 - alive) / 150))
+    left = [survival_at(np.delete(time, i), np.delete(event, i), 0.4)[0] for i in range(150)]
+    assert survival_at(time, event, 0.4)[1] == pytest.approx(np.sqrt(149 * np.var(left)), rel=0.05)
+
+
+def test_intervals_have_the_degrees_of_freedom_of_the_events():
+    X, time, event = survival_table(120, 2, seed=2)
+    event[np.flatnonzero(event)[14:]] = False
+    target = SurvivalTarget(np.ones(120), None, time, event)
+    scores = score_predictions(target, [Pass(X[:, 0])])
+    assert scores.effective_count == 14
+    ends = interval_ends("logit", scores.value["c"], (scores.error["c"],) * 2, 14, 0.95)
+    assert (scores.low["c"], scores.high["c"]) == ends
+    few = replace(target, event=event & (np.cumsum(event) <= 9))
+    assert np.isnan(score_predictions(few, [Pass(X[:, 0])]).low["c"])
+
+
+def test_the_variance_of_the_forecast_is_kendalls_where_risks_mean_nothing():
+    """Var(tau) = 2 (2n + 5) / (9 n (n - 1)), and C = (tau + 1) / 2; cohorts are told by their events."""
+    target = SurvivalTarget(np.ones(4), None, np.arange(4.0), np.array([True, True, False, True]))
+    assert target.forecast_variance(0.5, (20000,)) == pytest.approx(40005 / (18 * 20000 * 19999), rel=1e-3)
+    assert target.cohort_counts == (3,)
+    assert target.read_counts((50,)) == (50,)
+    with pytest.raises(InputError, match="it takes 1 numbers"):
+        target.read_counts((50, 60))
+
+
+def test_rows_that_outlive_their_risk_are_named():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=2000)
+    time = rng.exponential(np.exp(-x))
+    target = SurvivalTarget(np.ones(2000), None, time, np.ones(2000, dtype=bool))
+    residual, chance = judge_times(target, x[None])
+    assert abs(np.mean(chance < 0.1) - 0.1) < 0.02  # times that follow the model
+    assert (np.sign(residual) == np.sign(1.0 - np.exp(x) * time)).mean() > 0.98
+    worst = int(np.argmax(x))
+    time[worst], x[:] = 3.0 * time.max(), x
+    residual, chance = judge_times(replace(target, time=time), x[None])
+    assert int(np.argmin(chance)) == worst
+    assert chance[worst] < 0.05 / 2000
+    assert residual[worst] < -3
+
+
+def test_the_reference_on_a_block_is_proportional_hazards_on_its_columns():
+    X, time, event = survival_table(80, 5)
+    y = np.where(event, time, -time)
+    some = OnTimes(("real",) * 5, np.array([0, 3])).fit(X, y)
+    alone = OnTimes(("real",) * 2, np.array([0, 1])).fit(X[:, [0, 3]], y)
+    np.testing.assert_allclose(some.predict(X), alone.predict(X[:, [0, 3]]), atol=1e-10)
+    assert some.get_support(indices=True).tolist() == [0, 3]
 
 
 def test_scores_are_those_of_scikit_survival():
@@ -430,7 +615,7 @@ def studied():
     frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)])
     y = pd.DataFrame({"time": time, "event": event})
     methods = "fisher"
-    return frame, y, marginsieve.study(frame, y, methods=methods, cv=3, n_repeats=1, horizon=0.5)
+    return frame, y, marginsieve.study(frame, y, methods=methods, cv=3, n_repeats=1, horizon=0.5, blocks=["c0"])
 
 
 def test_a_study_of_times_has_an_answer_and_a_page(studied):
@@ -441,8 +626,16 @@ def test_a_study_of_times_has_an_answer_and_a_page(studied):
     assert {"c", "uno_c", "auc_at", "brier_at"} <= set(result["scores"])
     assert result["table"]["survival"]["events"] == int(y["event"].sum())
     assert result["analyses"]["evidence"]["strength"] == "clear"
-    assert [row["title"] for row in result["analyses"]["references"]["compared"]] == ["Cox lasso"]
+    assert {"calibration_slope_at", "calibration_intercept_at"} <= set(result["scores"])
+    titles = [(row["title"], row["n_features"]) for row in result["analyses"]["references"]["compared"]]
+    assert [title for title, _ in titles] == ["Cox lasso", "Cox on c0"]
+    assert titles[1][1] == 1
+    (cohort,) = result["analyses"]["forecast"]["cohorts"]
+    assert cohort["words"] == f"{int(y['event'].sum())} events"
+    assert cohort["same"][0] < result["scores"]["c"]["value"] < cohort["same"][1]
+    assert result["analyses"]["unexplained"]["judged"] == len(y)
     page = study.html()
+    assert "Calibration of the probability of an event by 0.5" in page
     assert "Numbers at risk" in page
     drawn = result["curves"]["main"]["survival"]
     assert [group["at_risk"][0] for group in drawn["groups"]] == [group["count"] for group in drawn["groups"]]
@@ -475,6 +668,62 @@ def test_the_command_takes_a_column_of_times(studied, tmp_path):
     assert result["options"]["outcome"] == "survival"
     assert any("died was taken for the event" in finding["text"] for finding in result["findings"])
     assert "days" not in {feature["name"] for feature in result["features"]}
+    words = ["validate", str(tmp_path / "r"), str(tmp_path / "t.csv"), "--json", "--out", str(tmp_path / "v")]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    (cohort,) = json.loads(done.stdout)["cohorts"]
+    assert cohort["labelled"] == len(frame)
+    assert cohort["lines"]["as_is"]["scores"]["c"]["value"] > 0.7  # the rows of the fit
+    words = ["predict", str(tmp_path / "r"), str(tmp_path / "t.csv"), "--horizon", "0.5", "--json"]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.output
+    rows = json.loads(done.stdout)["rows"]
+    risk, alive = (np.array([row[name] for row in rows]) for name in ("predicted", "survival"))
+    assert ((alive > 0) & (alive < 1)).all()
+    np.testing.assert_array_equal(np.argsort(risk, kind="stable"), np.argsort(-alive, kind="stable"))
+    done = CliRunner().invoke(app, [*words[:2], str(tmp_path / "t.csv"), "--horizon", "-1", "--json"])
+    assert "horizon is -1.0; it must be a positive number" in str(done.exception)
+    frame.assign(status=status).to_csv(tmp_path / "u.csv", index=False)
+    done = CliRunner().invoke(
+        app, ["validate", str(tmp_path / "r"), str(tmp_path / "u.csv"), "--out", str(tmp_path / "w")]
+    )
+    assert "has no column 'days'" in str(done.exception)
+
+
+def test_a_model_of_times_is_validated_on_another_cohort(studied):
+    _, _, study = studied
+    X, time, event = survival_table(70, 10, seed=4)
+    frame = pd.DataFrame(X, columns=[f"c{j}" for j in range(10)])
+    y = pd.DataFrame({"time": time, "event": event.astype(float)})
+    y.loc[:4, "time"] = np.nan  # rows without an outcome are not scored
+    known = marginsieve.validate(study.model, frame, y, promise=study.result)
+    (entry,) = known.result["cohorts"]
+    assert entry["labelled"] == 65
+    assert [each["name"] for each in entry["mix"]] == ["censored", "with the event"]
+    assert entry["forecast"]["score"] == "c"
+    assert entry["forecast"]["counts"] == [int(event[5:].sum())]
+    assert "At the horizon the predicted chances of an event are" in " ".join(entry["sentences"])
+    scores, risk = entry["lines"]["as_is"]["scores"], study.model.predict(frame)[5:]
+    assert scores["c"]["value"] == pytest.approx(concordance(time[5:], event[5:], risk, np.ones(65)).value)
+    table = known.predictions["cohort"]
+    assert table["time"].isna().tolist() == [True] * 5 + [False] * 65
+    np.testing.assert_array_equal(table["event"][5:].astype(int), event[5:].astype(int))
+    known = marginsieve.validate(study.model, frame[5:], structured(time, event)[5:], promise=study.result)
+    assert known.result["cohorts"][0]["lines"]["as_is"]["scores"]["c"] == scores["c"]
+    alone = y.assign(event=np.arange(70) == 10)
+    (entry,) = marginsieve.validate(study.model, frame, alone, promise=study.result).result["cohorts"]
+    assert "the cohort has 1 event: nothing can be scored" in entry["notes"]
+
+
+def test_survival_is_predicted_up_to_any_time(studied):
+    frame, _, study = studied
+    early, late = (predict(study.model, frame, horizon=time).table["survival"] for time in (0.2, 0.8))
+    assert (early > late).all()
+    assert predict(study.model, frame).table["survival"].between(late, early).all()  # at 0.5, that of the study
+    X = np.random.default_rng(0).normal(size=(30, 3))
+    classes = recipes.fisher(n_features_to_select=1).fit(pd.DataFrame(X, columns=list("abc")), X[:, 0] > 0)
+    with pytest.raises(InputError, match="does not predict times"):
+        predict(classes, pd.DataFrame(X, columns=list("abc")), horizon=1.0)
 
 
 @pytest.mark.parametrize(

@@ -827,6 +827,7 @@ class ScoreInfo:
     share: bool = True  # a share of rows, which still varies where no error was seen
     higher_is_better: bool = True
     varies_with_mix: bool = False  # whether it is another number where the classes are mixed otherwise
+    fewest_errors: float = 0.0  # above 0, of a pass, for an interval for another model than the one that is scored
 
 
 @dataclass(frozen=True)
@@ -893,6 +894,17 @@ class ReadsCohorts(Protocol):
 
     def read_new(self, y: Any, outcome: Any) -> Any:
         """The rows' Target."""
+
+
+@runtime_checkable
+class PredictsAtTimes(Protocol):
+    """Knows the chance of no event up to a time."""
+
+    @property
+    def horizon(self) -> float | None: ...  # that time
+
+    def at_horizon(self, horizon: float) -> Decision:
+        """The same for another time."""
 
 
 @runtime_checkable

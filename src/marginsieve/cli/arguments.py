@@ -344,16 +344,35 @@ def cohort_names(paths: Sequence[Path]) -> list[str]:
     return names
 
 
-def outcome_of(frame: pd.DataFrame, column: str, path: Path) -> pd.Series:
-    """The outcomes of a cohort."""
+def outcome_of(
+    frame: pd.DataFrame, column: str, path: Path, model: FittedSelector, time: str | None
+) -> pd.Series | pd.DataFrame:
+    """The outcomes of a cohort; where these are times to an event the times and events, of rows that have both."""
     from ..data.file_access import format_path
+    from ..studies.target_column import read_survival
 
-    if column not in frame.columns:
+    of_times = outcome_name(model) == "survival"
+    if of_times and time is None:
         raise InputError(
-            f"{format_path(path)} has no column {column!r}, which holds the outcome: name it (--target), or use "
-            "`marginsieve predict` for rows without outcomes"
+            "the model predicts times to an event: validate the folder of its study, which names their column"
         )
-    return frame[column]
+    for name, hint in ((column, "name it (--target)"), (time, "call it that, as in the study"))[: 1 + of_times]:
+        if name not in frame.columns:
+            raise InputError(
+                f"{format_path(path)} has no column {name!r}, which holds the outcome: {hint}, or use "
+                "`marginsieve predict` for rows without outcomes"
+            )
+    if not of_times:
+        return frame[column]
+    known = frame[[column, time]].notna().all(axis=1)
+    return read_survival(frame[known], column, time)[0].reindex(frame.index)
+
+
+def outcome_name(model: FittedSelector) -> str:
+    """The name of the outcome that a model predicts."""
+    from ..fitting.settings import outcome_of as read_outcome
+
+    return read_outcome(model).name
 
 
 def find_outcomes(model: Path, frame: pd.DataFrame, fitted: FittedSelector) -> list[str]:

@@ -212,8 +212,9 @@ def validate(
     known = []
     for path, name in zip(tables, names, strict=True):
         frame = read_table(path, target=column, whole=True, **reading)
-        outcome = arguments.outcome_of(frame, column, path)
         _, model = files.model_and_promise(result, long, frame.columns)
+        times = None if promise is None else promise["options"]["time"]
+        outcome = arguments.outcome_of(frame, column, path, model, times)
         known.append(score(model, frame, outcome, promise=promise, name=name, **options))
     joined = join_validations(known)
     joined.result["how"]["command"] = shlex.join(["marginsieve", *sys.argv[1:]])
@@ -232,6 +233,9 @@ def predict(
     out: Annotated[Path | None, Option(help="The predictions (.csv); predicted.csv, with --json no file.")] = None,
     align: Annotated[str, Option(help=f"{ALIGN_HELP} Nothing is aligned without it.")] = "none",
     prevalence: Annotated[float | None, Option(help=PREVALENCE_HELP)] = None,
+    horizon: Annotated[
+        float | None, Option(help="Time up to which survival is predicted; by default that of the study.")
+    ] = None,
     explained: Annotated[bool, Option("--explain", help=EXPLAIN_HELP)] = False,
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
@@ -254,7 +258,7 @@ def predict(
     ledger = Ledger()
     new = read_table(table, whole=True, ledger=ledger, **reading)
     fitted = files.model_and_promise(model, False, new.columns)[1] if (model / "result.json").exists() else load(model)
-    prediction = say(fitted, new, align, prevalence)
+    prediction = say(fitted, new, align, prevalence, horizon)
     labels = arguments.find_outcomes(model, new, fitted)
     frame = prediction.table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))

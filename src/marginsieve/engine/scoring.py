@@ -104,7 +104,7 @@ class Scores:
     value : dict of str to float
         Value of each metric, the mean over the passes.
     low, high : dict of str to float
-        Ends of the interval of each metric; nan where a stratum has fewer than 10 samples (or groups).
+        Ends of the interval of each metric; nan with an effective count below 10.
     error : dict of str to float
         Standard error of each metric, for that model: the larger of those below and above the value.
     level : float
@@ -115,6 +115,9 @@ class Scores:
         Samples (or groups) of each stratum (class).
     scale : dict of str to str
         The scale on which the interval of each metric is symmetric.
+    effective_count : int
+        Samples (or groups) that decide how sure the scores are: of the rarest stratum, or those with an event; one less
+        are the degrees of freedom of the intervals.
 
     Examples
     --------
@@ -136,6 +139,7 @@ class Scores:
     by_stratum: dict[str, tuple[float, ...]]
     counts: tuple[int, ...]
     scale: dict[str, str]
+    effective_count: int
 
     def forecast(self, counts: Sequence[int], level: float = 0.9) -> dict[str, tuple[float, float]]:
         """Between which values each metric will be on a new cohort.
@@ -167,7 +171,7 @@ class Scores:
         for name, value in self.value.items():
             new = sum(part / max(count, 1) for part, count in zip(self.by_stratum[name], counts, strict=True))
             spread = np.sqrt(self.error[name] ** 2 + new)
-            out[name] = interval_ends(self.scale[name], value, (spread, spread), min(self.counts), level)
+            out[name] = interval_ends(self.scale[name], value, (spread, spread), self.effective_count, level)
         return out
 
 
@@ -225,7 +229,7 @@ def average_scores(
     """Scores of passes, each with what every row adds to it, as in `score_predictions`; without `rooms` these are 0."""
     value, error, by_stratum = _means(known), {}, {}
     ends: dict[str, tuple[float, float]] = {}
-    counts = target.unit_counts
+    counts, count = target.unit_counts, target.effective_count
     for name in value:
         metric = metrics[name]
         parts = _mean_variance(known, name, target)
@@ -236,9 +240,12 @@ def average_scores(
         if errors is not None and name in errors:
             spread = (max(spread[0], errors[name]), max(spread[1], errors[name]))
         error[name] = max(spread)
-        few = min(counts) < FEWEST
-        ends[name] = NO_ENDS if few else interval_ends(metric.scale, value[name], spread, min(counts), level)
-    return Scores(value, *_split(ends), error, level, by_stratum, counts, {name: metrics[name].scale for name in value})
+        few = count < FEWEST
+        if not fixed and metric.fewest_errors:  # what another model has cannot be told where this is near 0
+            few = few or value[name] < metric.fewest_errors * np.sqrt(parts.sum())
+        ends[name] = NO_ENDS if few else interval_ends(metric.scale, value[name], spread, count, level)
+    scale = {name: metrics[name].scale for name in value}
+    return Scores(value, *_split(ends), error, level, by_stratum, counts, scale, count)
 
 
 def score_difference(
@@ -258,10 +265,10 @@ def score_difference(
         for a, b in zip(first, second, strict=True)
     ]
     rooms = [target.rooms(_means(each)) for each in (first, second)]
-    metrics, counts, value = target.metrics, target.unit_counts, _means(known)
+    metrics, counts, value, count = target.metrics, target.unit_counts, _means(known), target.effective_count
     error, by_stratum = dict[str, float](), dict[str, tuple[float, ...]]()
     ends: dict[str, tuple[float, float]] = {}
-    reach = float(stats.t.ppf(0.5 + level / 2, max(min(counts) - 1, 1)))
+    reach = float(stats.t.ppf(0.5 + level / 2, max(count - 1, 1)))
     for name in value:
         parts, ours_parts, theirs_parts = (_mean_variance(each, name, target) for each in (known, first, second))
         likeness = distance_of_methods(float(parts.sum()), float(ours_parts.sum()), float(theirs_parts.sum()))
@@ -270,9 +277,8 @@ def score_difference(
         least = float(metrics[name].share) * (1.0 if factors is None else SWAP_LEAST)
         spread = standard_errors(float(parts.sum()), room, counts, by_factor, least)
         error[name], by_stratum[name] = max(spread), _per_row(parts, target)
-        few = min(counts) < FEWEST
-        ends[name] = NO_ENDS if few else (value[name] - reach * spread[0], value[name] + reach * spread[1])
-    return Scores(value, *_split(ends), error, level, by_stratum, counts, dict.fromkeys(value, "plain"))
+        ends[name] = NO_ENDS if count < FEWEST else (value[name] - reach * spread[0], value[name] + reach * spread[1])
+    return Scores(value, *_split(ends), error, level, by_stratum, counts, dict.fromkeys(value, "plain"), count)
 
 
 def point_scores(target: Target, predictions: Pass) -> dict[str, float]:

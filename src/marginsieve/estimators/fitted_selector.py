@@ -19,13 +19,24 @@ from sklearn.utils import gen_batches
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_is_fitted
 
-from ..contracts import Array, BoolArray, Decision, Gram, IntArray, KnowsShares, Matrix, T, is_sparse
+from ..contracts import (
+    Array,
+    BoolArray,
+    Decision,
+    Gram,
+    IntArray,
+    KnowsShares,
+    Matrix,
+    PredictsAtTimes,
+    T,
+    is_sparse,
+)
 from ..data.cells import as_trained, is_text, tidy_frame
 from ..data.dates import count_days
 from ..data.moments import MOST_CELLS, Alignment, ColumnMoments, fit_alignment
 from ..data.stored import anndata_frame, is_anndata, is_stored
 from ..data.table import as_frame, is_missing
-from ..errors import InputError, listing
+from ..errors import InputError, listing, shown_value
 from ..fitting.false_share import fit_list
 from ..fitting.procedure import ONE_LIST, Fitted, ListRequest, decision_values, seed_sequence
 from ..fitting.rows import Rows
@@ -489,7 +500,9 @@ class Prediction:
         One row for each sample. `predicted`: the class, or the number, with an interval from `low` to `high` where the
         model has intervals. `score`: the decision value, above 0 for the positive class;
         with more than two classes that of the predicted one. `probability`: of the positive class (of the predicted one
-        with more than two), where the model has probabilities. `far`: whether the sample is further from every training
+        with more than two), where the model has probabilities. Of times to an event `predicted` is the risk, `survival`
+        the chance of no event up to the horizon, `median_time` the median time, empty where it is beyond what is known.
+        `far`: whether the sample is further from every training
         sample than any training sample is from its nearest one.
     notes : tuple of str
         Remarks, for example about unknown columns or levels.
@@ -509,7 +522,13 @@ class Prediction:
     notes: tuple[str, ...]
 
 
-def predict(model: FittedSelector, frame: Any, align: str = "none", prevalence: float | None = None) -> Prediction:
+def predict(
+    model: FittedSelector,
+    frame: Any,
+    align: str = "none",
+    prevalence: float | None = None,
+    horizon: float | None = None,
+) -> Prediction:
     """Predict the rows of a pandas table; only the selected columns have to be present.
 
     Parameters
@@ -524,6 +543,8 @@ def predict(model: FittedSelector, frame: Any, align: str = "none", prevalence: 
     prevalence : float or None, default=None
         Share of the class of interest among these rows, to which the training rows are weighted before they are
         aligned to.
+    horizon : float or None, default=None
+        Time up to which survival is predicted, by a model of times to an event; None is that of the model.
 
     Returns
     -------
@@ -546,10 +567,17 @@ def predict(model: FittedSelector, frame: Any, align: str = "none", prevalence: 
     new = read_cohort(model, frame)
     frame, needed = new.frame, new.needed
     decision = model._decision
+    if horizon is not None:
+        if not isinstance(decision, PredictsAtTimes):
+            raise InputError(f"horizon is {shown_value(horizon)}, and the model does not predict times to an event")
+        decision = decision.at_horizon(horizon)
     out = pd.DataFrame(decision.columns(decision_values(model.model_, decision, new.Z)), index=frame.index)
     out["far"] = far_rows(model, new.Z)
     marks = () if (known := getattr(model, "adaptation_", None)) is None else known.marks
-    return Prediction(out, (*marks, *new.notes, *_notes(model, frame, needed, out)))
+    notes = _notes(model, frame, needed, out)
+    if isinstance(decision, PredictsAtTimes) and "survival" in out:
+        notes.append(f"survival is the chance of no event up to {decision.horizon:g}")
+    return Prediction(out, (*marks, *new.notes, *notes))
 
 
 def far_rows(model: FittedSelector, Z: Matrix) -> BoolArray:

@@ -174,7 +174,7 @@ def _indicators(strata: IntArray) -> Array:
 
 def _leave_out(even: Array, target: Target, site: IntArray, order: IntArray) -> tuple[float, float, float]:
     """How values of left-out sites go with the outcome within them; the mean over pseudo-sites, and the p."""
-    labels = np.asarray(target.machine_target.y, dtype=np.float64)
+    labels = target.linear_outcome
     if not any(target.take(rows).fold_mass > 0 and len(rows) > 2 for rows in _members(site)):
         return float("nan"), float("nan"), float("nan")
     ridge = HeldOutRidge.from_rows(even, np.ones(len(even)), np.random.default_rng(0), site)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ..contracts import Machine
 from .column_machines import L1SVC, ConcaveSVC, HingeSVC, RampSVC
 from .kernel_machines import CSVC, MKL, Sphere
-from .survival_machines import CoxRidge, MartingaleRidge
+from .survival_machines import CoxRidge, MartingaleRidge, RankingSVM
 from .value_machines import LSSVM, SVR, KernelRidge, Lasso
 
 MACHINES: dict[str, Callable[..., Machine]] = {
@@ -22,7 +22,8 @@ MACHINES: dict[str, Callable[..., Machine]] = {
     "lasso": Lasso,
     "cox": CoxRidge,
     "martingale_ridge": MartingaleRidge,
+    "ranking_svm": RankingSVM,
 }
 
 __all__ = ["CSVC", "L1SVC", "LSSVM", "MACHINES", "MKL", "SVR", "ConcaveSVC", "CoxRidge", "HingeSVC", "KernelRidge"]
-__all__ += ["Lasso", "MartingaleRidge", "RampSVC", "Sphere"]
+__all__ += ["Lasso", "MartingaleRidge", "RampSVC", "RankingSVM", "Sphere"]

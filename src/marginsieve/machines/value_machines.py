@@ -13,6 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import lasso_path
 
 from ..algebra import ColumnView, as_columns
+from ..batches import ridge_batches
+from ..batches.arrays import Backend, DeviceArray
+from ..batches.lockstep import BatchedSolutions
 from ..contracts import SIGNS, VALUES, Array, Gram, Matrix, ProblemView, Solution, View, as_gram, is_sparse
 from ..errors import InputError, cost_number, positive_number, shown_value, whole_number
 from ..solvers import ridge as _ridge
@@ -59,6 +62,8 @@ class KernelRidge(BaseEstimator):
     additive_only = False
     kinds: ClassVar[frozenset[str]] = frozenset()
     targets: ClassVar[frozenset[str]] = frozenset({SIGNS, VALUES})
+    in_batches: ClassVar[bool] = True
+    tol: ClassVar[float] = ACCURATE
 
     def __init__(self, penalty: float | str = LEAVE_ONE_OUT) -> None:
         self.penalty = penalty
@@ -74,6 +79,10 @@ class KernelRidge(BaseEstimator):
             raise InputError(NOT_FINITE)
         best = (_ridge.factor_ridge if thin else _ridge.kernel_ridge)(matrix, y, cost, share)
         return Solution(best.coef, best.intercept, best.objective, best.residual, best.slack, best.residual <= ACCURATE)
+
+    def solve_batched(self, arrays: Backend, K: DeviceArray, y: DeviceArray, cost: DeviceArray) -> BatchedSolutions:
+        """Many problems at once: K (F, m, m), y and cost (F, m)."""
+        return ridge_batches.ridge(arrays, K, y, cost, None if isinstance(self.penalty, str) else float(self.penalty))
 
     def decision(self, solution: Solution, view: View, Z: Matrix) -> Array:
         """f at the rows of Z."""

@@ -126,7 +126,9 @@ CLASS_METRICS = {
     "ppv": ScoreInfo("positive predictive value", short="PPV", varies_with_mix=True),
     "npv": ScoreInfo("negative predictive value", short="NPV", varies_with_mix=True),
     "net_benefit": ScoreInfo("net benefit at the cut", short="net benefit", scale="plain", varies_with_mix=True),
-    "calibration_slope": ScoreInfo("calibration slope", scale="plain", share=False),
+    "calibration_slope": ScoreInfo(
+        "calibration slope", scale="plain", factors=(1.35, 1.7, 0.0, 0.0), share=False, fewest_errors=2.0
+    ),
     "calibration_intercept": ScoreInfo("calibration intercept", scale="plain", share=False, varies_with_mix=True),
 }
 #: what each metric is called, in words

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -24,7 +24,16 @@ from ..contracts import (
 from ..data.table import as_frame
 from ..errors import InputError, many, positive_number, shown_value, truth_value
 from ..solvers.cox import BaselineHazard, RiskSets, fit_cox
-from .survival_scores import brier_at, concordance, draw_thirds, horizon_auc, pooled_concordance, unos_concordance
+from .survival_scores import (
+    brier_at,
+    calibration_at,
+    concordance,
+    draw_calibration,
+    draw_thirds,
+    horizon_auc,
+    pooled_concordance,
+    unos_concordance,
+)
 from .target import FoldLimit, Target, read_groups, read_weight, unit_name
 from .value_effects import describe_with_values
 from .values import read_numbers
@@ -40,6 +49,8 @@ SURVIVAL_METRICS = {
     "uno_c": ScoreInfo("Uno's C", chance=0.5, compared=True, share=False),
     "auc_at": ScoreInfo("AUC at the horizon", chance=0.5, share=False),
     "brier_at": ScoreInfo("Brier score at the horizon", scale="log", share=False, higher_is_better=False),
+    "calibration_slope_at": ScoreInfo("calibration slope at the horizon", scale="plain", share=False),
+    "calibration_intercept_at": ScoreInfo("calibration intercept at the horizon", scale="plain", share=False),
 }
 
 
@@ -232,6 +243,11 @@ class SurvivalTarget(Target):
         return np.zeros(len(self), dtype=np.intp) if few else self.event.astype(np.intp)
 
     @property
+    def effective_count(self) -> int:
+        """The number of events, or of groups with one."""
+        return int(self.event.sum()) if self.groups is None else len(np.unique(self.groups[self.event]))
+
+    @property
     def complete(self) -> bool:
         """Whether there are events."""
         return int(self.event.sum()) >= FEWEST_EVENTS
@@ -322,9 +338,7 @@ class SurvivalTarget(Target):
 
     def fold_limit(self) -> FoldLimit:
         """One fold for each event, or group of them."""
-        units = int(self.event.sum())
-        if self.groups is not None:
-            units = len(np.unique(self.groups[self.event]))
+        units = self.effective_count
         what = "events" if self.groups is None else f"{unit_name(self.groups)} with an event"
         return FoldLimit(units, f"the table has {units} {what}")
 
@@ -353,7 +367,7 @@ class SurvivalTarget(Target):
 
     @property
     def metrics(self) -> Mapping[str, ScoreInfo]:
-        """Harrell's C first; AUC and Brier score where there is a horizon."""
+        """Harrell's C first; AUC, Brier score and calibration where there is a horizon."""
         return SURVIVAL_METRICS
 
     def scores(self, predictions: Predictions) -> dict[str, Score]:
@@ -366,8 +380,44 @@ class SurvivalTarget(Target):
             if (score := horizon_auc(*arguments, horizon, self.strata)) is not None:
                 out["auc_at"] = score
             if predictions.probability is not None:
-                out["brier_at"] = brier_at(self.time, self.event, predictions.probability, fold, horizon, self.strata)
+                known = self.time, self.event, predictions.probability, fold, horizon, self.strata
+                out |= {"brier_at": brier_at(*known), **calibration_at(*known)}
         return out
+
+    # -- other cohorts ------------------------------------------------------------------------------------------------
+
+    @property
+    def forecast_by(self) -> str | None:
+        """Harrell's C."""
+        return "c"
+
+    def forecast_variance(self, value: float, counts: Sequence[int]) -> float:
+        """4/9 C (1 - C) / events.
+
+        It is exact for risks without effect and complete times, where C is Kendall's coefficient of rank correlation
+        moved to 0 to 1. Of simulated cohorts with C from .63 to .84 and 7 to 100 % events the variance was .30 to .44
+        of C (1 - C) / events.
+        """
+        return 4.0 / 9.0 * value * (1.0 - value) / counts[0]
+
+    @property
+    def stratum_names(self) -> tuple[str, ...]:
+        """By whether the event was seen, where rows without one are a stratum."""
+        return ("censored", "with the event") if self.strata.any() else super().stratum_names
+
+    @property
+    def scarce_rows(self) -> str:
+        """Events."""
+        return "events"
+
+    @property
+    def cohort_counts(self) -> tuple[int, ...]:
+        """The number of events."""
+        return (int(self.event.sum()),)
+
+    def describe_counts(self, counts: Sequence[int]) -> str:
+        """So many events."""
+        return many(counts[0], "event")
 
     # -- words --------------------------------------------------------------------------------------------------------
 
@@ -379,8 +429,8 @@ class SurvivalTarget(Target):
             rows + f"{self.time.max():.4g}",
             "together predict the time to {target}",
             "predicts the time to {target}",
-            ranking="Of two samples of which one is known to have lived longer, the other had the higher risk in "
-            "{share} % of pairs ({score}).",
+            ranking="Of two samples of which one is known to have gone longer without the event, the other had the "
+            "higher risk in {share} % of pairs ({score}).",
             decision="survival curves come from inner folds in which the selection was run anew",
         )
 
@@ -400,8 +450,13 @@ class SurvivalTarget(Target):
         return describe_with_values(column, kind, self.residuals, "the risk")
 
     def pictures(self, predicted: Any, decision: Array | None, probability: Array | None) -> dict[str, Any]:  # noqa: ARG002
-        """Kaplan-Meier curves by thirds of the predicted risk, the mean of its places over the repeats."""
-        return {"curves": {"survival": draw_thirds(self.time, self.event, np.asarray(predicted))}, "confusion": None}
+        """Kaplan-Meier curves by thirds of the predicted risk, the mean of its places over the repeats, and observed
+        against predicted shares with the event by the horizon."""
+        curves: dict[str, Any] = {"survival": draw_thirds(self.time, self.event, np.asarray(predicted))}
+        if probability is not None and (horizon := self.outcome.horizon) is not None:
+            curves["calibration"] = draw_calibration(self.time, self.event, np.asarray(probability), horizon)
+            curves["horizon"] = horizon
+        return {"curves": curves, "confusion": None}
 
 
 @dataclass(frozen=True)
@@ -444,10 +499,21 @@ class SurvivalDecision:
 
     def survival(self, values: Array, time: float) -> Array:
         """(rows,) the chance of no event up to a time."""
+        return np.asarray(np.exp(-self.hazard_at(values, np.full(len(values), time))))
+
+    def hazard_at(self, values: Array, time: Array) -> Array:
+        """(rows,) the cumulative hazard of each row up to its time."""
         assert self.times is not None
         assert self.hazard is not None
-        base = float(BaselineHazard(self.times, self.hazard).value_at(np.array([time]))[0])
-        return np.asarray(np.exp(-base * np.exp(np.clip(self.slope * (values - self.centre), -500, 500))))
+        base = BaselineHazard(self.times, self.hazard).value_at(time)
+        return np.asarray(base * np.exp(np.clip(self.slope * (values - self.centre), -500, 500)))
+
+    def at_horizon(self, horizon: float) -> SurvivalDecision:
+        """The same with survival up to another time; refuses what is none, or where there is no baseline hazard."""
+        positive_number("predict", "horizon", horizon)
+        if self.times is None:
+            raise InputError("the model has no baseline hazard (probability=True): survival cannot be predicted")
+        return replace(self, horizon=float(horizon))
 
     def median_time(self, values: Array) -> Array:
         """(rows,) the first time with a chance of at most one half; nan where none of the known times has that."""

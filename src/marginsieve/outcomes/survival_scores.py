@@ -10,12 +10,15 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
+from scipy import optimize, special, stats
 
 from ..contracts import Array, BoolArray, IntArray, Score
+from .scores import log_odds
 
 AT_ONCE = 256  # rows with an event that are compared with all others together
 TIED = 1e-8  # risks that differ by no more are equal
+BINS = 5  # of predicted probabilities, at most
+WEAK = 0.01  # of the prior of a calibration, in rows
 POINTS = 6  # times at which a picture has the numbers at risk
 THIRDS = ("lowest third of the risk", "middle third", "highest third")
 
@@ -111,6 +114,80 @@ def brier_at(
         chance = censoring_survival(time[rest], event[rest], np.where(late, horizon, t))
         error[rows] = _inverse(chance, early | late) * np.where(early, (1.0 - p) ** 2, p**2)
     return Score(float(error.mean()), without_stratum_means((error - error.mean()) / len(error), strata))
+
+
+def calibration_at(
+    time: Array, event: BoolArray, probability: Array, fold: IntArray, horizon: float, strata: IntArray
+) -> dict[str, Score]:
+    """Slope and intercept of who has the event by a time in the log odds of its probability.
+
+    Logistic regressions in which rows weigh 1 over the chance of not being censored, as in the Brier score; the
+    intercept is that where the slope is 1. There is no slope of one probability, and nothing where all rows that count
+    are on one side.
+    """
+    weight, early = np.zeros(len(time)), event & (time <= horizon)
+    for rows, rest in _folds(fold):
+        late = time[rows] > horizon
+        chance = censoring_survival(time[rest], event[rest], np.where(late, horizon, time[rows]))
+        weight[rows] = _inverse(chance, early[rows] | late)
+    if not 0.0 < weight[early].sum() < weight.sum():
+        return {}
+    z = log_odds(probability)
+    designs = {"calibration_intercept_at": (np.ones((len(z), 1)), z)}
+    if np.ptp(z) > TIED:
+        designs["calibration_slope_at"] = np.column_stack([np.ones(len(z)), z - z.mean()]), np.zeros(len(z))
+    out = {}
+    for name, (x, offset) in designs.items():
+        theta, inverse = _fit_odds(x, offset, early, weight)
+        fitted = special.expit(offset + x @ theta)
+        added = (x * (weight * (early - fitted))[:, None]) @ inverse
+        out[name] = Score(float(theta[-1]), without_stratum_means(added[:, -1], strata))
+    return out
+
+
+def _fit_odds(x: Array, offset: Array, hit: BoolArray, weight: Array) -> tuple[Array, Array]:
+    """Weights of coordinates x (m, r) in a logistic regression, and the inverse of its information.
+
+    A prior as weak as a hundredth of a row keeps them finite where a coordinate tells the sides apart.
+    """
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        eta = offset + x @ theta
+        value = weight @ (np.logaddexp(0.0, eta) - hit * eta) + 0.5 * WEAK * float(theta @ theta)
+        return float(value), x.T @ (weight * (special.expit(eta) - hit)) + WEAK * theta
+
+    theta = optimize.minimize(loss, np.zeros(x.shape[1]), jac=True, method="BFGS", options={"gtol": 1e-8}).x
+    p = special.expit(offset + x @ theta)
+    information = (x.T * (weight * p * (1.0 - p))) @ x + WEAK * np.eye(x.shape[1])
+    return np.asarray(theta), np.asarray(np.linalg.inv(information))
+
+
+def draw_calibration(time: Array, event: BoolArray, probability: Array, horizon: float) -> list[dict[str, float]]:
+    """Bins of equal size by the predicted probability (repeats, m) of an event by a time: its mean, the observed share
+    by Kaplan and Meier with its interval (Greenwood, on the log-log scale), samples."""
+    repeats = len(probability)
+    value, t, e = probability.ravel(), np.tile(time, repeats), np.tile(event, repeats)
+    bins = []
+    for part in np.array_split(np.argsort(value, kind="stable"), min(BINS, max(int(event.sum()) // 8, 1))):
+        alive, error = survival_at(t[part], e[part], horizon)
+        inside = min(max(alive, 1e-9), 1.0 - 1e-9)
+        # a row is in as many bins as there are repeats, which adds nothing to what is known of it
+        reach = 1.96 * error * np.sqrt(repeats) / (inside * abs(np.log(inside)))
+        low, high = sorted(1.0 - inside ** np.exp(np.array([-reach, reach])))
+        known = {"low": float(min(low, 1.0 - alive)), "high": float(max(high, 1.0 - alive))}
+        mean = float(value[part].mean())
+        bins.append({"predicted": mean, "observed": 1.0 - alive, **known, "n": len(part) / repeats})
+    return bins
+
+
+def survival_at(time: Array, event: BoolArray, horizon: float) -> tuple[float, float]:
+    """The share without the event by a time, by Kaplan and Meier, and its standard error by Greenwood."""
+    times = np.unique(time[event & (time <= horizon)])
+    at_risk = np.array([(time >= t).sum() for t in times], dtype=np.float64)
+    struck = np.array([(event & (time == t)).sum() for t in times], dtype=np.float64)
+    alive = float(np.prod(1.0 - struck / at_risk))
+    left = at_risk > struck
+    return alive, alive * float(np.sqrt((struck[left] / (at_risk * (at_risk - struck))[left]).sum()))
 
 
 def _inverse(chance: Array, some: BoolArray) -> Array:

@@ -409,6 +409,11 @@ class Target(ABC):
         return tuple(units_per_stratum(self.strata))
 
     @property
+    def effective_count(self) -> int:
+        """How many rows or groups decide how sure a score is: those of the rarest stratum."""
+        return min(self.unit_counts)
+
+    @property
     def complete(self) -> bool:
         """Whether the rows hold all that a fit needs, such as every class."""
         return len(self) > 1
@@ -713,6 +718,12 @@ class Target(ABC):
         return ("all rows",)
 
     @property
+    def scarce_rows(self) -> str:
+        """What decides how sure a score is, in words: rows of the rarest stratum."""
+        counts = np.bincount(self.strata, minlength=len(self.stratum_names))
+        return f"rows of {self.stratum_names[int(np.argmin(counts))]}"
+
+    @property
     def forecast_by(self) -> str | None:
         """The score whose value on another cohort can be forecast; None where there is none."""
         return None
@@ -722,10 +733,15 @@ class Target(ABC):
         average."""
         raise NotImplementedError
 
+    @property
+    def cohort_counts(self) -> tuple[int, ...]:
+        """What decides how a score varies on a cohort like this one: the rows of each stratum."""
+        return self.row_counts
+
     def read_counts(self, parts: Sequence[int]) -> tuple[int, ...]:
         """Rows of each stratum, from numbers as a user gives them; refuses another count of numbers."""
-        if len(parts) != len(self.row_counts):
-            known = len(self.row_counts)
+        if len(parts) != len(self.cohort_counts):
+            known = len(self.cohort_counts)
             raise InputError(
                 f"a cohort is {'+'.join(map(str, parts))}; it takes {known} numbers of rows, with + between"
             )

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COVERED = 0.9  # share of new rows that an interval of a prediction is to hold
 POINTS = 500  # of a picture, at most
 LEAST_SHARE = 1e-9  # of a view among several
+ROOM_ROWS = 100.0  # of the tables on which the additions to intervals were measured
 SUM_WEIGHT = 1e5  # of the equation that shares sum to 1
 
 # Factors of intervals were measured on simulated tables: benchmarks/outcomes.md. Above is more than below (of errors
@@ -28,14 +29,14 @@ SUM_WEIGHT = 1e5  # of the equation that shares sum to 1
 ERRORS = (2.2, 1.3, 0.0, 0.0)
 NUMBER_METRICS = {
     "r2": ScoreInfo(
-        "R2", chance=0.0, compared=True, listed=True, scale="complement", factors=(1.6, 2.0, 0.0, 0.1), share=False
+        "R2", chance=0.0, compared=True, listed=True, scale="complement", factors=(1.6, 2.0, 0.0, 0.18), share=False
     ),
     "rank_correlation": ScoreInfo(
         "rank correlation",
         chance=0.0,
         compared=True,
         scale="correlation",
-        factors=(1.35, 1.6, 0.0, 0.1),
+        factors=(1.35, 1.6, 0.0, 0.12),
         share=False,
     ),
     "rmse": ScoreInfo("RMSE", scale="size", factors=ERRORS, share=False, higher_is_better=False),
@@ -285,9 +286,13 @@ class NumberTarget(Target):
         return linearise_errors(self.values, np.asarray(predictions.predicted, dtype=np.float64), predictions.fold)
 
     def rooms(self, values: Mapping[str, float]) -> dict[str, float]:
-        """For R2 and the rank correlation 4 u (1 - u), u the score from 0 to 1."""
+        """For R2 and the rank correlation 4 u (1 - u) 100 / rows, u the score from 0 to 1.
+
+        What a fifth of the rows more is worth falls as one over their number.
+        """
         level = {name: float(np.clip(values[name], 0.0, 1.0)) for name in ("r2", "rank_correlation")}
-        return dict.fromkeys(values, 0.0) | {name: 4.0 * u * (1.0 - u) for name, u in level.items()}
+        share = ROOM_ROWS / self.unit_counts[0]
+        return dict.fromkeys(values, 0.0) | {name: 4.0 * u * (1.0 - u) * share for name, u in level.items()}
 
     # -- words --------------------------------------------------------------------------------------------------------
 

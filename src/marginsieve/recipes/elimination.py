@@ -11,7 +11,7 @@ from ..estimators import Blend, SVMSelector
 from ..estimators.selector import linear_and_clinical, ridge_machines, ridge_views
 from ..fitting.parts import criterion_of, kernel_of, machine_of
 from ..kernels import Clinical, Gaussian
-from ..machines import CSVC, MKL, CoxRidge, KernelRidge, MartingaleRidge, Sphere
+from ..machines import CSVC, MKL, CoxRidge, KernelRidge, MartingaleRidge, RankingSVM, Sphere
 from ..outcomes import Classes, Survival
 from ..searches import Backward, InTurns, TopK
 from .registry import outcome_named, register
@@ -35,7 +35,8 @@ def svm_rfe(
     """Recursive elimination by the margin change of a support vector machine.
 
     With outcome="numbers" it is elimination by kernel ridge regression, with outcome="survival" by ridge regression on
-    martingale residuals, then proportional hazards; `C` plays no part in either.
+    martingale residuals, then a support vector machine that ranks (`marginsieve.machines.RankingSVM`); `C` plays no
+    part in either.
 
     Parameters
     ----------
@@ -63,7 +64,11 @@ def svm_rfe(
     >>> selector.get_feature_names_out()
     array(['g03', 'g07'], dtype=object)
     """
-    return _by_margin(kernel, C, step, {"standardize": standardize, **settings})
+    settings = {"standardize": standardize, **settings}
+    if outcome_named(settings) == Survival.name:
+        eliminates, _ = ridge_machines(Survival.name)
+        return _backward(kernel, eliminates, MarginChange(), step, settings, RankingSVM())
+    return _by_margin(kernel, C, step, settings)
 
 
 @register(
@@ -323,8 +328,8 @@ def two_views(C: float = 1.0, step: float | int = 0.2, standardize: bool = True,
     other columns, and missing cells at the means of the training rows; the clinical kernel takes both as they are. With
     outcome="numbers" both views are eliminations by kernel ridge regression with penalty 0.1, each predicts by ridge
     regression at the penalty that leave-one-out chooses, and views are weighed so that their mean has the smallest
-    squared error on held-out rows. With outcome="survival" the regression is on martingale residuals, and each view
-    predicts by proportional hazards. `C` plays no part in either.
+    squared error on held-out rows. With outcome="survival" the regression is on martingale residuals with penalty 1,
+    and each view predicts by proportional hazards. `C` plays no part in either.
 
     Parameters
     ----------

@@ -33,18 +33,18 @@ def paragraph(result: dict[str, Any]) -> tuple[str, str]:
     grouped = ", keeping the rows of a group together" if result["options"]["groups"] else ""
     size = f"The number of features was {SIZE_RULES[main['size_rule']].format(share=result['options']['false_share'])}"
     times = f"{protocol['repeats']} times repeated " if protocol["repeats"] > 1 else ""
-    classes, does = "classes" in table, main["does"]
+    has_cut, does = "classes" in table, main["does"]
     sentences = [
         f"Features to predict {table['target']} were selected among {table['features']:,} in {table['rows']:,} "
         f"samples ({words['rows']}) with {main['title']}{cite(*main['citation'])} as implemented in marginsieve "
         f"{result['version']}.",
-        "" if classes else f"{main['title']} is here: {does[0].lower()}{does[1:]}",
+        "" if has_cut else f"{main['title']} is here: {does[0].lower()}{does[1:]}",
         "; ".join(filter(None, (prepared, words["weighting"]))) + ".",
         "; ".join(filter(None, (size, words["decision"]))) + ".",
         f"The whole procedure was scored by {times}{protocol['folds']}-fold "
         f"{'stratified ' if 'stratified' in protocol['outer'] else ''}nested cross-validation{grouped}"
         f"{cite('varma2006')}: no test sample was seen by scaling, selection, choice of size"
-        f"{', threshold' if classes else ''} or machine. Scores are of models on {protocol['trained_on']}; "
+        f"{', threshold' if has_cut else ''} or machine. Scores are of models on {protocol['trained_on']}; "
         f"{protocol['interval']}.",
     ]
     named = ", ".join(f"{method['title']}{cite(*method['citation'])}" for method in others)

@@ -305,8 +305,14 @@ def centred_coordinates(K: Array, cost: Array) -> tuple[Array, float]:
 def leave_one_out_share(coordinates: Array, y: Array, cost: Array) -> float:
     """The penalty, in units of the trace, of the smallest leave-one-out error of ridge regression on coordinates."""
     root, _, z, _ = weighted_values(y, cost)
-    left, size, _ = np.linalg.svd(root[:, None] * coordinates, full_matrices=False)
-    energy = size**2
+    scaled = root[:, None] * coordinates
+    products = scaled.T @ scaled
+    energy = np.diag(products).copy()
+    if np.abs(products - np.diag(energy)).max(initial=0.0) <= NEGLIGIBLE * energy.max(initial=0.0):
+        left = scaled / np.sqrt(np.maximum(energy, 1e-300))  # as `centred_coordinates` of equal costs are
+    else:
+        left, size, _ = np.linalg.svd(scaled, full_matrices=False)
+        energy = size**2
     known = energy > NEGLIGIBLE * max(float(energy.max(initial=0.0)), 1e-300)
     directions = left[:, known]
     return _best_share(energy[known] / energy.sum(), directions, z, directions.T @ z, cost)

@@ -259,8 +259,9 @@ def _doubts(result: dict[str, Any], evident: bool) -> list[Finding]:
 
     score, title = result["scores"][main := result["main_score"]], name_of(result, main)
     if score["low"] is not None and (width := score["high"] - score["low"]) > WIDE:
-        rows = result["table"]["rows"]
-        doubt("wide", f"the 95 % interval of {title} is {width:.2f} wide: {rows:,} rows do not say more")
+        known = result["table"].get("survival")
+        what = many(result["table"]["rows"], "row") if known is None else many(known["events"], "event")
+        doubt("wide", f"the 95 % interval of {title} is {width:.2f} wide: {what} do not say more")
     if not evident:
         return doubts
     _doubt_list(result, doubt)

@@ -390,8 +390,8 @@ class StudyOptions:
     )
     next_cohort: Sequence[str] = option(
         (),
-        "Sizes of cohorts for which the score is forecast, such as 30+50 (the class of interest first); by default "
-        "that of the table.",
+        "Sizes of cohorts for which the score is forecast, such as 30+50 (the class of interest first), or a number of "
+        "events where the outcome is times; by default that of the table.",
         check=check_sizes,
         decides=False,  # of the folds nothing
     )

@@ -316,7 +316,13 @@ class Study:
 
     @with_study_example
     def predict(
-        self, X: Any, *, align: str = "none", prevalence: float | None = None, long: bool = False
+        self,
+        X: Any,
+        *,
+        align: str = "none",
+        prevalence: float | None = None,
+        horizon: float | None = None,
+        long: bool = False,
     ) -> Prediction:
         """Predict new rows with the model of the study.
 
@@ -329,6 +335,8 @@ class Study:
             Bring each numeric column to the scale of the training rows by these rows' own.
         prevalence : float or None, default=None
             Share of the class of interest among these rows, for aligned columns.
+        horizon : float or None, default=None
+            Time up to which survival is predicted; None is that of the study.
         long : bool, default=False
             Whether the model of the longer list predicts.
 
@@ -344,7 +352,7 @@ class Study:
         (60, 4)
         """
         X = self._table_of(X)
-        return predict(self._model_for(X, long), X, align, prevalence)
+        return predict(self._model_for(X, long), X, align, prevalence, horizon)
 
     @with_study_example
     def validate(self, X: Any, y: Any, *, long: bool = False, **options: Any) -> Validation:
@@ -567,7 +575,8 @@ def _settle_outcome(data: StudyData, options: StudyOptions) -> tuple[StudyData, 
         outcome = Survival(probability=True, horizon=options.horizon)
     elif options.horizon is not None:
         raise InputError(f"horizon is {options.horizon!r}, and the outcome is {outcome}: it is for survival")
-    for name in ("positive", "sensitivity", "specificity", "next_cohort"):
+    without_forecast = ("next_cohort",) if data.outcome == Numbers.name else ()
+    for name in ("positive", "sensitivity", "specificity", *without_forecast):
         if data.outcome in (Numbers.name, Survival.name) and getattr(options, name):
             value = getattr(options, name)
             raise InputError(f"{name} is {shown_value(value)}, and the outcome is {data.outcome}: it is for classes")

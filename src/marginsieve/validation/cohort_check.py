@@ -31,7 +31,7 @@ from ..estimators.fitted_selector import (
     stratum_shares,
 )
 from ..fitting.settings import outcome_of
-from ..outcomes import Target
+from ..outcomes import SurvivalTarget, Target
 from ..report.validation_page import SCHEMA
 from .forecasting import LEVEL, digest_of_list, forecast_by_promise
 from .sentences import meaning_of_gate, sentences_of
@@ -172,7 +172,8 @@ def validate(
 
 def _values(y: Any, m: int) -> Any:
     """(m,) or (m, columns) the outcomes as they were given, a value for each row."""
-    values = np.asarray(y, dtype=object)
+    named = getattr(getattr(y, "dtype", None), "names", None)  # of a structured array
+    values = np.asarray(y if named is None else y[named[0]], dtype=object)
     values = values[:, 0] if values.ndim == 2 else values
     if values.ndim != 1 or len(values) != m:
         raise InputError(f"X has {m} rows and y {len(values) if values.ndim else 0}; they must be as many")
@@ -288,7 +289,7 @@ def _differences(line: ScoredModel, promise: dict[str, Any] | None) -> dict[str,
     if promise is None or line.scores is None:
         return {}
     scores, metrics = line.scores, line.target.metrics
-    few = min(*promise["counts"], *scores.counts)
+    few = min(promise["effective_count"], scores.effective_count)
     reach = float(stats.t.ppf(0.975, max(few - 1, 1)))
     out = {}
     for name, value in scores.value.items():
@@ -317,7 +318,7 @@ def _forecast(promise: dict[str, Any] | None, target: Target) -> dict[str, Any] 
     """Between which values the score was forecast for a cohort of this size and mix."""
     if promise is None or not target.complete:
         return None
-    known = forecast_by_promise(target, promise, target.row_counts)
+    known = forecast_by_promise(target, promise, target.cohort_counts)
     return None if known is None else {"score": target.forecast_by, "level": LEVEL, **asdict(known)}
 
 
@@ -399,9 +400,10 @@ def _notes(rows: NewRows, labelled: BoolArray, line: ScoredModel) -> list[str]:
         notes.append(f"{many(lacking, 'row')} without an outcome {'is' if lacking == 1 else 'are'} not scored")
     if not target.complete:
         absent = [name for code, name in enumerate(target.stratum_names) if not (target.strata == code).any()]
-        notes.append(f"the cohort has no row of {listing(absent)}: nothing can be scored")
-    elif min(target.row_counts) < FEWEST:
-        notes.append(f"fewer than {FEWEST} rows of {_fewest(target)}: no intervals are given")
+        which = f"no row of {listing(absent)}" if absent else target.describe_counts(target.cohort_counts)
+        notes.append(f"the cohort has {which}: nothing can be scored")
+    elif target.effective_count < FEWEST:
+        notes.append(f"fewer than {FEWEST} {target.scarce_rows}: no intervals are given")
     if len(rows.frame) < FEWEST_UNSHRUNKEN:
         notes.append(f"below {FEWEST_UNSHRUNKEN} rows shifts and scales are shrunken towards no change")
     return notes
@@ -423,10 +425,6 @@ def _doubt_prevalence(model: FittedSelector, target: Target, prevalence: float |
         f"the given prevalence means {mixes[0]}, and the labelled rows are {mixes[1]}: more than {MOST_WRONG:g} apart, "
         "where alignment costs more than it brings"
     ]
-
-
-def _fewest(target: Target) -> str:
-    return target.stratum_names[int(np.argmin(np.bincount(target.strata, minlength=len(target.stratum_names))))]
 
 
 # -- adapted models ---------------------------------------------------------------------------------------------------
@@ -517,15 +515,26 @@ def _predictions(lines: dict[str, ScoredModel], X: Any, labelled: BoolArray, y: 
     """A row for each of the cohort: the outcome as given, and what each version of the model says."""
     frame = predict(lines["as_is"].model, X).table.reset_index(drop=True)
     frame.insert(0, "row", range(1, len(frame) + 1))
-    frame.insert(
-        1, "observed", [value if known else None for value, known in zip(_values(y, len(frame)), labelled, strict=True)]
-    )
+    for place, (name, values) in enumerate(_observed(lines["as_is"].target, y, labelled).items(), 1):
+        frame.insert(place, name, values)
     if "aligned" in lines:
         moved = predict(lines["aligned"].model, X).table.reset_index(drop=True)
         for name in ("predicted", "score", "probability"):
             if name in moved:
                 frame[f"{name}_aligned"] = moved[name]
     return frame
+
+
+def _observed(target: Target, y: Any, labelled: BoolArray) -> dict[str, Any]:
+    """Columns of the outcomes as they were given: of times to an event also whether it was seen."""
+    columns = {"observed": _values(y, len(labelled))}
+    if isinstance(target, SurvivalTarget):
+        columns = {name: np.full(len(labelled), None, dtype=object) for name in ("time", "event")}
+        columns["time"][labelled], columns["event"][labelled] = target.time, target.event.astype(int)
+    return {
+        name: [v if known else None for v, known in zip(values, labelled, strict=True)]
+        for name, values in columns.items()
+    }
 
 
 def _result(

@@ -1,7 +1,7 @@
 """What a model's score will be on another cohort, and what was promised of it.
 
 With the score a on the logit scale, SE its standard error, m the rows of the new cohort and k the rows of the rarest
-stratum (class) of the training table::
+stratum (class) of the training table, or its events::
 
     logit(a) +- t(.95; k - 1) sqrt((SE^2 + V_new(a, m)) / (a (1 - a))^2 + tau^2)
 
@@ -38,7 +38,7 @@ class Forecast:
     elsewhere : (float, float)
         Where it is measured elsewhere.
     counts : tuple of int
-        Rows of each stratum in that cohort.
+        Rows of each stratum in that cohort, or its events.
     """
 
     same: tuple[float, float]
@@ -58,9 +58,10 @@ def forecast(
     value, error : float
         The score and its standard error.
     few : int
-        Rows (or groups) of the rarest stratum in the training table.
+        Rows (or groups) of the training table that decide how sure the score is: of the rarest stratum, or those with
+        an event.
     counts : sequence of int
-        Rows of each stratum in the new cohort.
+        What decides how the score varies on the new cohort: the rows of each stratum, or the events.
     level : float, default=0.9
         Level of the forecast.
 
@@ -100,7 +101,8 @@ def record_promise(scores: Scores, features: Iterable[str] = ()) -> dict[str, An
         }
         for name in scores.value
     }
-    return {"scores": promised, "counts": list(scores.counts), "list": digest_of_list(features)}
+    known = {"counts": list(scores.counts), "effective_count": scores.effective_count}
+    return {"scores": promised, **known, "list": digest_of_list(features)}
 
 
 def digest_of_list(features: Iterable[str]) -> str:
@@ -111,7 +113,7 @@ def digest_of_list(features: Iterable[str]) -> str:
 
 def forecast_by_promise(target: Target, promise: Mapping[str, Any], counts: Sequence[int]) -> Forecast | None:
     """The forecast from a promise; None where there is none for this outcome, or too few rows say how sure it is."""
-    name, few = target.forecast_by, min(promise["counts"])
+    name, few = target.forecast_by, promise["effective_count"]
     if name is None or name not in promise["scores"] or few < FEWEST or min(counts, default=0) < 1:
         return None
     known = promise["scores"][name]

@@ -11,7 +11,7 @@ from ..report.numbers import format_score, format_share
 NAMED = 5  # columns in a sentence
 
 
-def meaning_of_gate(gate: float | None, limit: float, classes: bool = True) -> str:
+def meaning_of_gate(gate: float | None, limit: float, measured: bool = True) -> str:
     """What s says, by what alignment did for families of real cohorts, whose outcomes were classes."""
     if gate is None:
         return "It is not known how far the columns are shifted."
@@ -20,7 +20,7 @@ def meaning_of_gate(gate: float | None, limit: float, classes: bool = True) -> s
             f"The columns are shifted by s = {gate:.2f} standard deviations (root mean square beyond what sampling "
             f"gives). Above {limit:g} alignment by the cohort's own rows gained balanced accuracy in most families of "
             "real cohorts (.03 to .13 on average), and lost some in others"
-            f"{'.' if classes else '; of other outcomes than classes that was not measured.'}"
+            f"{'.' if measured else '; of other outcomes than classes that was not measured.'}"
         )
     return (
         f"The columns are hardly shifted (s = {gate:.2f}, up to {limit:g}): there alignment gained nothing on average."
@@ -131,6 +131,8 @@ def _mix(entry: Mapping[str, Any]) -> str:
 
 def _calibration(line: Mapping[str, Any]) -> str:
     slope = line["scores"].get("calibration_slope")
+    if (shift := line["scores"].get("calibration_intercept_at")) is not None:
+        return _calibration_at(shift, line["scores"].get("calibration_slope_at"))
     if slope is None or _with_gaps(slope)["low"] is None:
         return ""
     value, span = format_score(_with_gaps(slope))
@@ -140,6 +142,19 @@ def _calibration(line: Mapping[str, Any]) -> str:
     if slope["low"] > 1.0:
         return f"{text}: the probabilities are not extreme enough here."
     return f"{text}; right is 1, which is inside the interval."
+
+
+def _calibration_at(shift: Mapping[str, Any], slope: Mapping[str, Any] | None) -> str:
+    """Whether the chances of an event by the horizon are too high or too low here, and their slope."""
+    if _with_gaps(shift)["low"] is None:
+        return ""
+    value, span = format_score(_with_gaps(shift), signed=True)
+    word = "too high" if shift["high"] < 0 else "too low" if shift["low"] > 0 else "not shown to be too high or too low"
+    text = f"At the horizon the predicted chances of an event are {word} (calibration intercept {value}, {span}"
+    if slope is not None and _with_gaps(slope)["low"] is not None:
+        value, span = format_score(_with_gaps(slope))
+        text += f"; slope {value}, {span}"
+    return f"{text})."
 
 
 def _describe_alignment(result: Mapping[str, Any], entry: Mapping[str, Any]) -> str:

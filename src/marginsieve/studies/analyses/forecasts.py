@@ -19,8 +19,9 @@ class ForecastsOfCohorts:
     levels = staticmethod(part_of_every_study)
 
     def applies(self, facts: Facts) -> str | None:
-        """Scores whose variance on another cohort is known: so far the AUC."""
-        return None if facts.shape.has_auc else "no score of this outcome has a forecast"
+        """Scores whose variance on another cohort is known: AUC and Harrell's C."""
+        known = facts.shape.has_auc or facts.shape.outcome == "survival"
+        return None if known else "no score of this outcome has a forecast"
 
     def run(self, run: StudyRun) -> dict[str, Any]:
         """Forecasts by cohort, none with fewer than 10 rows of a stratum in the table."""
@@ -28,7 +29,7 @@ class ForecastsOfCohorts:
         sizes = [target.read_counts(parts) for parts in run.options.cohort_sizes()]
         promise = record_promise(run.main.scores)
         cohorts = []
-        for counts in sizes or [target.row_counts]:
+        for counts in sizes or [target.cohort_counts]:
             if (known := forecast_by_promise(target, promise, counts)) is not None:
                 cohorts.append({"words": target.describe_counts(counts), **asdict(known)})
         return {
@@ -51,5 +52,6 @@ class ForecastsOfCohorts:
         )
         return (
             f"Forecast for a new cohort measured in the same way: {score} {same} ({known['level']:.0%}). "
-            f"Measured elsewhere: {score} {elsewhere}, as {known['families']} families of real cohorts differed."
+            f"Measured elsewhere: {score} {elsewhere}, as {'' if known['score'] == 'auc' else 'the AUC of '}"
+            f"{known['families']} families of real cohorts differed."
         )

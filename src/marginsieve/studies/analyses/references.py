@@ -32,13 +32,15 @@ from ...engine.nested import Nested, nested_splits, score_on_splits
 from ...engine.scoring import Scores, score_difference
 from ...engine.units import PlainTable
 from ...errors import join_words, many
+from ...machines.survival_machines import choose_share
 from ...outcomes import Classes, ClassTarget, Target
 from ...outcomes.survival_scores import concordance
 from ...outcomes.target import Splits, stratified_folds, units_per_stratum
 from ...report.numbers import format_score
-from ...solvers.cox import RiskSets
+from ...solvers.cox import RiskSets, fit_cox
 from ..analysis import Facts, Level, StudyRun, register_analysis
 from ..selection import plain_scores
+from .missing_blocks import find_blocks
 
 COSTS = (0.03, 0.1, 0.3, 1.0)  # C of the logistic regression, chosen by inner folds
 TREES = 200
@@ -47,7 +49,7 @@ NUMBERS = "numbers"
 SURVIVAL = "survival"
 KNOWN = ("classes", NUMBERS, SURVIVAL)
 L1_SHARES = tuple(float(share) for share in np.geomspace(1.0, 0.1, 15))  # of the smallest penalty that removes all
-L1_ROUNDS, L1_TOLERANCE = 30, 1e-5  # lassos for each penalty; of the linear predictor
+L1_ROUNDS, L1_TOLERANCE, L1_GAP = 30, 1e-5, 1e-7  # lassos for each penalty; of the linear predictor; of each lasso
 FOLDS = 3  # inner ones, for C and for the threshold
 NEW = tuple(int(part) for part in sklearn.__version__.split(".")[:2]) >= (1, 8)
 L1: dict[str, Any] = {"l1_ratio": 1.0} if NEW else {"penalty": "l1"}  # how scikit-learn asks for it
@@ -61,6 +63,7 @@ class Reference:
     title: str
     estimator: Any
     grid: Mapping[str, Sequence[float]] | None = None
+    columns: IntArray | None = None  # of the table, where it is not on all of them
 
 
 @dataclass(frozen=True)
@@ -155,7 +158,8 @@ class OnCodes(ClassifierMixin, TableColumns, BaseEstimator):
             value = cross_val_predict(clone(self.model_), X, y, cv=folds, method="predict_proba")[:, 1]
         known = np.flatnonzero(np.isfinite(value))
         outcome = Classes() if self.outcome is None else self.outcome
-        target = outcome.read(X, y).settle(outcome)
+        codes = np.searchsorted(self.classes_, y)
+        target = ClassTarget(np.ones(len(codes)), None, self.classes_, codes, outcome).settle(outcome)
         sign = 1.0 if target.classes[1] == target.in_terms_of_user(target.positive) else -1.0
         return float(sign * target.threshold_of(sign * value[known], known, np.ones(len(known))))
 
@@ -205,21 +209,33 @@ class OnValues(RegressorMixin, TableColumns, BaseEstimator):
 
 @dataclass(eq=False, repr=False)  # scikit-learn has its own
 class OnTimes(TableColumns, BaseEstimator):
-    """Proportional hazards with an l1 penalty on codes of a table, made numbers as `TableColumns` does.
+    """Proportional hazards on codes of a table, made numbers as `TableColumns` does.
 
-    The penalty is the one of `L1_SHARES`, of the smallest that removes every column, with the largest C in inner folds.
+    On all columns with an l1 penalty, the one of `L1_SHARES`, of the smallest that removes every column, with the
+    largest C in inner folds; on a block of columns with the ridge penalty of `CoxRidge`.
 
     Parameters
     ----------
     kind : tuple of str
         Kinds of the table's columns.
+    block : array of int or None, default=None
+        The columns of the block.
     """
 
     kind: tuple[str, ...]
+    block: IntArray | None = None
 
     def fit(self, Z: Array, y: Array, groups: IntArray | None = None) -> OnTimes:
         """Fit on training rows; y (m,) places in time, below 0 where no event was seen."""
         X, time, event = self.fit_columns(Z), np.abs(y), y > 0
+        if self.block is not None:
+            inside, sets = np.isin(self.owner_, self.block), RiskSets(time, event, np.ones(len(y)))
+            rows = X[:, inside]
+            penalty = choose_share(rows, sets) * float((rows**2).sum()) / len(rows)
+            coef = np.zeros(X.shape[1])
+            coef[inside] = fit_cox(rows, sets, penalty).weights
+            self.model_ = _Weights(coef)
+            return self
         count = min(FOLDS, int(event.sum()))
         scores = np.zeros((max(count, 1), len(L1_SHARES)))
         if count > 1:
@@ -253,23 +269,43 @@ def cox_lasso_path(X: Array, sets: RiskSets, shares: Sequence[float]) -> Array:
     plus the martingale residuals over the hazards, weighed by these, whose fixed point is the maximum.
     """
     events, w = max(sets.events, 1.0), np.zeros(X.shape[1])
-    most = float(np.abs(X.T @ (sets.weight * sets.martingale(np.zeros(len(X))))).max()) / events
+    slope = np.abs(X.T @ (sets.weight * sets.martingale(np.zeros(len(X))))) / events
+    most = before = float(slope.max())
     path = np.empty((len(shares), X.shape[1]))
     for place, share in enumerate(shares):
-        for _ in range(L1_ROUNDS):
-            eta = X @ w
-            known = sets.risk(eta)
-            hazard = np.maximum(known.size * known.hazard, 1e-6)
-            weight = sets.weight * hazard
-            lasso = Lasso(share * most * events / weight.sum(), fit_intercept=False, tol=L1_TOLERANCE, max_iter=5000)
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                lasso.fit(X, eta + (sets.event - known.size * known.hazard) / hazard, sample_weight=weight)
-            before, w = w, np.asarray(lasso.coef_)
-            if np.abs(X @ (w - before)).max(initial=0.0) <= L1_TOLERANCE:
+        price = share * most
+        # only columns whose slope can have reached the price by now take part, and those that are found to have
+        live = np.flatnonzero((slope >= 2.0 * price - before) | (w != 0))
+        while True:
+            w[live] = _solve_l1(X[:, live], w[live], sets, price)
+            slope = np.abs(X.T @ (sets.weight * sets.martingale(X @ w))) / events
+            lacking = np.setdiff1d(np.flatnonzero(slope > price * (1.0 + L1_TOLERANCE)), live)
+            if not len(lacking):
                 break
-        path[place] = w
+            live = np.union1d(live, lacking)
+        path[place], before = w, price
     return path
+
+
+def _solve_l1(X: Array, w: Array, sets: RiskSets, price: float) -> Array:
+    """The weights of these columns at one price, from weights near them."""
+    if not X.shape[1]:
+        return w
+    lasso = Lasso(fit_intercept=False, tol=L1_GAP, max_iter=5000, warm_start=True)
+    lasso.coef_, events = w.copy(), max(sets.events, 1.0)
+    for _ in range(L1_ROUNDS):
+        eta = X @ w
+        known = sets.risk(eta)
+        hazard = np.maximum(known.size * known.hazard, 1e-6)
+        weight = sets.weight * hazard
+        lasso.set_params(alpha=price * events / weight.sum())
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            lasso.fit(X, eta + (sets.event - known.size * known.hazard) / hazard, sample_weight=weight)
+        before, w = w, np.array(lasso.coef_)
+        if np.abs(X @ (w - before)).max(initial=0.0) <= L1_TOLERANCE:
+            break
+    return w
 
 
 @register_analysis
@@ -294,7 +330,11 @@ class References:
 
     def run(self, run: StudyRun) -> dict[str, Any]:
         """Rows for the table of methods."""
-        return compare_references(run, common_models(run.table.target))
+        models = common_models(run.table.target)
+        if run.table.target.outcome_name == SURVIVAL and run.choice.options.blocks:
+            blocks = find_blocks(run.choice.options.blocks, run.table.rows.schema.names)
+            models += [Reference(f"Cox on {name}", None, columns=columns) for name, columns in blocks.items()]
+        return compare_references(run, models)
 
     def sentence(self, result: dict[str, Any]) -> str | None:
         """Whether a model that selects nothing, or otherwise, scores higher than the list."""
@@ -356,7 +396,7 @@ def reference_rows(run: StudyRun, references: Sequence[Reference]) -> tuple[Refe
     out = []
     for reference in references:
         if target.outcome_name == SURVIVAL:
-            estimator: Any = OnTimes(rows.schema.kind)
+            estimator: Any = OnTimes(rows.schema.kind, reference.columns)
         elif target.outcome_name == NUMBERS:
             estimator = OnValues(reference.estimator, rows.schema.kind)
         else:
