@@ -112,6 +112,7 @@ def test_select_writes_what_it_promises(kind, folder, run, tmp_path):
             "frequency",
             "frequency_long",
             "coefficient",
+            "group",
             "like",
         ),
         *("kind", "evidence_p"),
@@ -323,7 +324,7 @@ def test_mistakes_get_a_sentence_and_exit_code_2(case, folder, run):
         ("header.csv", "a,b,y\n", "0 rows and 3 columns"),
         ("hash.csv", "a;b,y\n1#2#u\n3#4#v\n", "fields and its first row"),
         ("trailing.csv", "a,b,y\n1,2,u,\n3,4,v,\n", "has 3 fields and its first row 4"),
-        ("odd.xlsx", "x", "it must end in .csv, .tsv"),
+        ("odd.sav", "x", "it must end in .csv, .tsv"),
         ("broken.parquet", "x", "could not be read as PARQUET"),
         ("holes.csv", "a,b,y\n1,2,u\n3,4,\n5,6,v\n", "the target 'y' is empty in 1 of 3 rows"),
         (
