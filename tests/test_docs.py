@@ -70,7 +70,7 @@ def methods_table():
 def test_the_page_of_options_is_that_of_the_study():
     page = text_of("docs", "options.md")
     assert page == script("options_table").filled(page), "run: python docs/options_table.py"
-    assert page.count("\n| `--") == 43
+    assert page.count("\n| `--") == 44
 
 
 def test_the_page_of_methods_is_that_of_the_recipes(methods_table):

@@ -101,7 +101,7 @@ def test_a_study_gives_the_score_and_the_probability_by_hand(positive):
     told = marginsieve.predict(found.model, COHORT.X).table
     features, formula = found.features.query("selected"), found.result["formula"]
     score = COHORT.X[features["name"]].to_numpy(dtype=float) @ features["coefficient"] + formula["intercept"]
-    np.testing.assert_allclose(score, told["score"], atol=1e-8)
+    np.testing.assert_allclose(formula["sign"] * score, told["score"], atol=1e-8)
     chance = 1.0 / (1.0 + np.exp(-(formula["slope"] * score + formula["offset"])))
     np.testing.assert_allclose(chance, told["probability"], atol=1e-8)
     assert found.features.query("not selected")["coefficient"].isna().all()

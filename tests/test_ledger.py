@@ -521,7 +521,7 @@ def test_an_annotated_file_that_does_not_fit_is_refused(little_memory, tmp_path,
 
 def test_an_annotated_file_without_a_matrix_is_refused(tmp_path, monkeypatch):
     (tmp_path / "t.h5ad").write_bytes(b"")
-    monkeypatch.setattr(reading, "_refuse_large_hdf5", lambda _: None)
+    monkeypatch.setattr(reading, "_refuse_large_hdf5", lambda *_: None)
     monkeypatch.setitem(sys.modules, "anndata", SimpleNamespace(read_h5ad=lambda _: SimpleNamespace(X=None)))
     with pytest.raises(InputError, match=r"'t\.h5ad' has no matrix X: write what is to be selected from into X"):
         read_table(tmp_path / "t.h5ad", target="y")

@@ -524,9 +524,8 @@ def test_the_file_of_a_loaded_model_is_the_same(model, tmp_path):
 def test_predictions_are_the_models_own_whatever_the_order_of_the_columns(model, cohort):
     found = predict(model, cohort.X[cohort.X.columns[::-1]])
     np.testing.assert_array_equal(found.table["predicted"], model.predict(cohort.X))
-    sign = 1 if model.classes_[1] == model.positive_ else -1
-    np.testing.assert_allclose(found.table["score"], sign * model.decision_function(cohort.X))
-    assert ((found.table["score"] > 0) == (found.table["predicted"] == model.positive_)).all()
+    np.testing.assert_allclose(found.table["score"], model.decision_function(cohort.X))
+    assert ((found.table["score"] > 0) == (found.table["predicted"] == model.classes_[1])).all()
     place = list(model.classes_).index(model.positive_)
     np.testing.assert_allclose(found.table["probability"], model.predict_proba(cohort.X)[:, place])
     assert found.notes == ()

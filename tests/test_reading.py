@@ -119,9 +119,9 @@ def test_what_is_no_text_is_told(tmp_path):
     path.write_bytes(bytes(range(256)) * 10)
     with pytest.raises(InputError, match=r"'t.csv' is not a text file"):
         read_table(path)
-    (tmp_path / "t.xlsx").write_bytes(b"PK")
-    with pytest.raises(InputError, match="save it as CSV"):
-        read_table(tmp_path / "t.xlsx")
+    (tmp_path / "t.rds").write_bytes(b"RDX3")
+    with pytest.raises(InputError, match=r'in R: arrow::write_parquet\(readRDS\("t.rds"\), "t.parquet"\)'):
+        read_table(tmp_path / "t.rds")
 
 
 @pytest.mark.parametrize(
@@ -225,23 +225,13 @@ def test_an_annotated_file_comes_back_with_what_was_found(tmp_path):
         assert back.uns["marginsieve"]["auc_value"] == pytest.approx(found.result["scores"]["auc"]["value"])
 
 
-@pytest.mark.parametrize(
-    ("names", "encoding"),
-    [
-        (["年龄", "性别", "y"], "gb18030"),
-        (["年齢", "性別", "y"], "shift_jis"),
-        (["나이", "성별", "y"], "euc_kr"),
-        (["возраст", "пол", "y"], "cp1251"),
-        (["age", "sex\x02", "größe"], "cp1252"),
-    ],
-)
-def test_another_encoding_is_not_taken_for_a_western_one(names, encoding, tmp_path):
+def test_no_encoding_is_guessed_where_there_are_control_characters(tmp_path):
     path = tmp_path / "t.csv"
-    frame = pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=names)
-    frame.to_csv(path, index=False, encoding=encoding)
+    names = ["age", "sex\x02", "größe"]
+    pd.DataFrame([[1, 2, 3], [4, 5, 6]], columns=names).to_csv(path, index=False, encoding="cp1252")
     with pytest.raises(InputError, match=r"does not look like Windows-1252: name its encoding \(--encoding\)"):
         read_table(path)
-    assert read_table(path, encoding=encoding).columns.tolist() == names
+    assert read_table(path, encoding="cp1252").columns.tolist() == names
 
 
 def test_what_was_read_as_windows_1252_is_noted(tmp_path):

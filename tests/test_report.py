@@ -78,8 +78,8 @@ def test_the_page_opens_offline_without_a_complaint_and_fits(width, page_of):
     page, said = page_of(width)
     assert said == []
     assert page.locator("h1").inner_text().startswith("8 of 41 features separate <em>sick</em> from well & fine: AUC")
-    assert page.locator("svg.chart").count() == 5
-    for part in ("sizes", "features", "predictions", "decision", "methods", "suspects", "data", "how"):
+    assert page.locator("svg.chart").count() == 6
+    for part in ("sizes", "learning", "features", "predictions", "decision", "methods", "suspects", "data", "how"):
         assert page.locator(f"h2#{part}").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     wide = "[...document.querySelectorAll('.scroll')].filter(e => e.scrollWidth > e.clientWidth).length"

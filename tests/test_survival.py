@@ -16,10 +16,12 @@ from sklearn.model_selection import cross_val_score
 import marginsieve
 from marginsieve import SVMSelector, load, nested_cv, predict, recipes, save
 from marginsieve.criteria import CoxScore
-from marginsieve.data.table import Table
+from marginsieve.data.table import Schema, Table
 from marginsieve.engine import Pass, score_predictions
 from marginsieve.engine.scoring import interval_ends
 from marginsieve.errors import InputError
+from marginsieve.fitting.rows import Rows
+from marginsieve.fitting.site_tests import judge_sites
 from marginsieve.kernels import Clinical, Gaussian, Linear
 from marginsieve.machines import CoxRidge, KernelRidge, MartingaleRidge, RankingSVM
 from marginsieve.outcomes import Survival, SurvivalDecision, SurvivalTarget
@@ -713,6 +715,22 @@ def test_a_model_of_times_is_validated_on_another_cohort(studied):
     alone = y.assign(event=np.arange(70) == 10)
     (entry,) = marginsieve.validate(study.model, frame, alone, promise=study.result).result["cohorts"]
     assert "the cohort has 1 event: nothing can be scored" in entry["notes"]
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_sites_are_judged_by_the_residuals_of_times(turned):
+    """A column that shortens times at every site but one, or at all: only in the former is a model lost at a site."""
+    rng = np.random.default_rng(0)
+    X, site = rng.normal(size=(150, 6)), np.repeat(np.arange(3), 50)
+    t = rng.exponential(np.exp(np.where(turned & (site == 2), 2.0, -2.0) * X[:, 0]))
+    c = rng.exponential(2.0, size=150)
+    target = SurvivalTarget(np.ones(150), None, np.minimum(t, c), t <= c)
+    schema = Schema.from_table(X)
+    known = judge_sites(Rows(schema, schema.table(X), target), site, rng, 99)
+    assert known.loses == turned
+    assert (known.left_out < known.pseudo - 0.15) == turned
+    assert known.pseudo > 0.2
+    assert not known.complete
 
 
 def test_survival_is_predicted_up_to_any_time(studied):

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from .errors import InputError, SolverError
     from .estimators import SVDD, Blend, MKLClassifier, Prediction, SVMSelector, find_suspects, predict
     from .estimators.explanations import Explanation, explain
+    from .estimators.onnx_export import to_onnx
     from .estimators.persistence import load, save
     from .report.path_plot import plot_path
     from .studies.running import Study, study
@@ -27,6 +28,7 @@ _homes = {  # public names load when they are used
     "errors": ("InputError", "SolverError"),
     "estimators": ("Blend", "MKLClassifier", "Prediction", "SVDD", "SVMSelector", "find_suspects", "predict"),
     "estimators.explanations": ("Explanation", "explain"),
+    "estimators.onnx_export": ("to_onnx",),
     "estimators.persistence": ("load", "save"),
     "report.path_plot": ("plot_path",),
     "studies.running": ("Study", "study"),
@@ -44,6 +46,7 @@ __all__ += [
     "plot_path",
     "predict",
     "save",
+    "to_onnx",
     "tune",
     "validate",
 ]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from contextlib import closing
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,13 @@ import numpy as np
 
 from ..engine.scoring import Pass, jaccard, nogueira, point_scores
 from ..engine.store import FILE, Store
-from ..errors import InputError
+from ..errors import InputError, many
 from ..fitting.settings import find_outcome
 from ..outcomes import Classes, ClassTarget, Target
 from ..outcomes.scores import METRICS
 from ..report.figures import COLOURS, finish_figure, new_figure
+from ..report.suite_page import render_suite
+from ..validation.validated import plain_values
 from .statistics import Comparison, compare
 
 if TYPE_CHECKING:
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 UNIT_COLUMNS = ("data", "method", "split", "repeat", "status", "error", "seconds", "peak_mb", "finished")
 MARKS = "osD^vP*X"
+PAGE = "suite.html"  # beside the store
 OWN = 0  # stands for the number of features chosen by the method in tables of sizes
 
 
@@ -313,6 +317,76 @@ class SuiteResult:
                 measure = nogueira(chosen, n)
                 out.append((*where, measure.value, measure.low, measure.high, jaccard(chosen, n), measure.sets))
         return pd.DataFrame(out, columns=["data", "method", "size", "stability", "low", "high", "jaccard", "sets"])
+
+    def summary(self, metric: str | None = None) -> dict[str, Any]:
+        """The suite as plain values: what its page shows.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+            A metric of the suite's outcome, for classes one of `marginsieve.engine.METRICS`; None is `main_metric`.
+
+        Returns
+        -------
+        dict
+            Scores by table, the comparison of the methods where every method has a score on each of several tables,
+            stability and failures.
+
+        Examples
+        --------
+        >>> from marginsieve.bench import example_result
+        >>> example_result().summary("auc")["methods"]
+        ['fisher', 'relieff']
+        """
+        metric = self.main_metric() if metric is None else metric
+        about, scores = self._rows()[2], self.scores(metric)
+        table = scores.pivot_table(index=["data", "size"], columns="method", values=metric, sort=False)
+        rows = [
+            {"data": str(name), "size": int(size), "values": row.tolist(), "best": float(np.nanmax(row))}
+            for (name, size), row in zip(table.index.tolist(), table.to_numpy(dtype=float), strict=True)
+        ]
+        tables, methods = scores["data"].unique().tolist(), [str(name) for name in table.columns]
+        compared = None
+        if len(methods) > 1 and len(tables) > 1 and not table.isna().to_numpy().any():
+            compared = self.compare(metric)
+        title = self._titles()[metric]
+        winner = "" if compared is None else f": {compared.methods[0]} has the best average rank"
+        headline = f"{title[0].upper()}{title[1:]} of {many(len(methods), 'method')} on {many(len(tables), 'table')}"
+        out = {
+            "version": version("marginsieve"),
+            "name": str(about.get("name", self.folder.name)),
+            "protocol": str(about.get("scheme") or ""),
+            "title": title,
+            "headline": headline + winner,
+            "tables": tables,
+            "methods": methods,
+            "scores": rows,
+            "comparison": None if compared is None else compared.summary(),
+            "stability": self.stability().to_dict("records"),
+            "failures": self.failures().to_dict("records"),
+        }
+        return dict(plain_values(out))
+
+    def html(self, metric: str | None = None) -> str:
+        """The page of the suite.
+
+        Parameters
+        ----------
+        metric : str or None, default=None
+            A metric of the suite's outcome, for classes one of `marginsieve.engine.METRICS`; None is `main_metric`.
+
+        Returns
+        -------
+        str
+            One HTML page without external resources.
+
+        Examples
+        --------
+        >>> from marginsieve.bench import example_result
+        >>> example_result().html("auc")[:15]
+        '<!doctype html>'
+        """
+        return render_suite(self.summary(metric))
 
 
 def _by_size(rows: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], int, dict[str, Any]]]:

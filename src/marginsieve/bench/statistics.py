@@ -77,6 +77,37 @@ class Comparison:
     alpha: float
     control: str | None = None
 
+    def summary(self) -> dict[str, Any]:
+        """The comparison as plain values, and in words which pairs differ, or what the control's test is.
+
+        Returns
+        -------
+        dict
+            Means with their intervals and ranks, Friedman's p-value, the critical difference, a sentence.
+
+        Examples
+        --------
+        >>> import pandas as pd
+        >>> from marginsieve.bench import compare
+        >>> scores = pd.DataFrame({"a": [0.9, 0.8, 0.85, 0.7], "b": [0.8, 0.7, 0.75, 0.6], "c": [0.7, 0.75, 0.6, 0.65]})
+        >>> compare(scores).summary()["text"]
+        'No pair differs.'
+        """
+        text = f"p-values are against {self.control}, with Holm's correction."
+        if self.control is None:
+            pairs = self.pairs()
+            known = pairs[pairs["p_nemenyi"] <= self.alpha].to_dict("records")
+            named = ", ".join(f"{row['first']} and {row['second']}" for row in known)
+            text = f"Pairs that differ: {named}." if known else "No pair differs."
+        return {
+            "means": self.table().to_dict("records"),
+            "p_value": self.p_value,
+            "critical_difference": self.critical_difference,
+            "alpha": self.alpha,
+            "control": self.control,
+            "text": text,
+        }
+
     def table(self) -> pd.DataFrame:
         """By method: mean score with its bootstrap interval over data sets, average rank, test against the control.
 

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
     from ..studies.study_data import StudyData
 
 HELP = {entry.name: info_of(entry).help for entry in fields(StudyOptions)}
+READING = {  # how a file is read, where it does not tell
+    "separator": "Between the fields of a text file; found out by default.",
+    "decimal": "A point or a comma in numbers of a text file; found out by default.",
+    "encoding": "Of a text file; found out by default.",
+    "ragged": "Rows of another length than the header: refuse, or fill short ones with empty cells and cut long ones.",
+    "sheet": "Of a spreadsheet; by default the first that is not empty.",
+    "layer": "Of an AnnData file, read in place of its matrix X.",
+}
 COPIES_WRITTEN = 5.5  # of a generated table while its file is made
 
 
@@ -63,16 +71,41 @@ class RenamedOptions(TyperCommand):
 
 
 def with_study_options(command: Callable[..., None]) -> Callable[..., None]:
-    """The command with a parameter for each option of a study, in place of its `**words`; None is not given."""
+    """The command with a parameter for each option of a study, and of reading, in place of its `**words`.
+
+    An option of a study that is None is not given.
+    """
+    known = [entry for entry in fields(StudyOptions) if info_of(entry).command]
+    parameters = [_reading_option(name) for name in READING if name not in {entry.name for entry in known}]
+    for entry in known:
+        info = info_of(entry)
+        default = info.shown or (str(entry.default) if entry.default not in (None, ()) else "")
+        declared = typer.Option(flag_of(entry), help=info.help, show_default=default or False)
+        parameters.append(_keyword(entry.name, word_type_of(entry) | None, declared, None))
+    return _with_parameters(command, parameters)
+
+
+def with_reading_options(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with parameters that say how a file is read, in place of its `**reading`."""
+    return _with_parameters(command, [_reading_option(name) for name in READING])
+
+
+def _reading_option(name: str) -> inspect.Parameter:
+    default = "refuse" if name == "ragged" else None
+    kind: Any = str if default else str | None
+    return _keyword(name, kind, typer.Option(help=READING[name]), default)
+
+
+def _keyword(name: str, kind: Any, declared: Any, default: Any) -> inspect.Parameter:
+    parameter = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default)
+    return parameter.replace(annotation=operator.getitem(Annotated, (kind, declared)))
+
+
+def _with_parameters(command: Callable[..., None], added: Sequence[inspect.Parameter]) -> Callable[..., None]:
+    """The command with parameters in place of its `**` one."""
     signature = inspect.signature(command, eval_str=True)
     parameters = [each for each in signature.parameters.values() if each.kind is not inspect.Parameter.VAR_KEYWORD]
-    for entry in fields(StudyOptions):
-        if (info := info_of(entry)).command:
-            default = info.shown or (str(entry.default) if entry.default not in (None, ()) else "")
-            declared = typer.Option(flag_of(entry), help=info.help, show_default=default or False)
-            kind = word_type_of(entry)
-            added = inspect.Parameter(entry.name, inspect.Parameter.KEYWORD_ONLY, default=None)
-            parameters.append(added.replace(annotation=operator.getitem(Annotated, (kind | None, declared))))
+    parameters += added
     command.__annotations__ = {each.name: each.annotation for each in parameters}
     cast(Any, command).__signature__ = signature.replace(parameters=parameters)
     return command

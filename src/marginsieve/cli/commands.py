@@ -17,7 +17,7 @@ from typer import Argument, Option
 from ..errors import InputError, check_n_jobs
 from ..studies.options import read_names
 from . import arguments
-from .arguments import RenamedOptions, with_study_options
+from .arguments import READING, RenamedOptions, with_reading_options, with_study_options
 from .console import (
     say,
     show_changes,
@@ -43,7 +43,6 @@ ALIGN_HELP = (
 PREVALENCE_HELP = "Share of the class of interest in the cohort's population, as you know it; for aligned columns."
 EXPLAIN_HELP = "Add what each feature adds to a row's score (adds_NAME), and the score at the baseline (base)."
 CUT_HELP = "Offer a model with another cut: prevalence, sensitivity:0.9, specificity:0.9 or probability:0.2."
-RAGGED_HELP = "Rows of another length than the header: refuse, or fill short ones with empty cells and cut long ones."
 
 
 def _set_umask(follow: bool) -> None:
@@ -53,6 +52,10 @@ def _set_umask(follow: bool) -> None:
     set_follow_umask(follow)
 
 
+Figures = Annotated[Path | None, Option(help="A folder for the charts, as SVG and as PNG with 300 dots per inch.")]
+Tables = Annotated[
+    Path | None, Option(help="A folder for tables (LaTeX, HTML, CSV), the numbers of the charts, and TRIPOD+AI.")
+]
 FollowUmask = Annotated[bool, Option("--follow-umask", callback=_set_umask, help=arguments.HELP["follow_umask"])]
 
 app = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False, rich_markup_mode="rich")
@@ -81,27 +84,26 @@ def root(
 @app.command(cls=RenamedOptions)
 @with_study_options
 def select(
-    table: Annotated[Path, Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
+    table: Annotated[Path, Argument(help="A CSV, TSV, Excel, Parquet, Feather or AnnData file, one row per sample.")],
     target: Annotated[str, Option(help="The column that holds the class, the number, or whether the event came.")],
     out: Annotated[Path, Option(help="The folder for the results.")] = Path("marginsieve-result"),
     options: Annotated[
         Path | None,
         Option(help="Options by their names, in a TOML file or those of a result folder; those given here win."),
     ] = None,
-    separator: Annotated[str | None, Option(help="Between the fields of a text file; found out by default.")] = None,
-    decimal: Annotated[str | None, Option(help="A point or a comma in numbers; found out by default.")] = None,
-    encoding: Annotated[str | None, Option(help="Of a text file; found out by default.")] = None,
-    ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
     resume: Annotated[bool, Option("--resume", help="Refuse to start anew.")] = False,
     fresh: Annotated[bool, Option("--fresh", help="Delete the finished folds of an earlier run.")] = False,
     truth: Annotated[
         Path | None, Option(help="What was planted (.truth.json of `marginsieve cohort`): say what was found of it.")
     ] = None,
+    figures: Figures = None,
+    tables: Tables = None,
     as_json: Annotated[bool, Option("--json", help="Print result.json and nothing else.")] = False,
     **words: Any,
 ) -> None:
     """Select features, score the procedure by nested cross-validation, write a report; the same command resumes."""
     from ..engine.store import begin, forget_empty, read_mark
+    from ..report import check_drawing
     from ..studies import files
     from ..studies.running import run_study
     from ..studies.study_data import find_label
@@ -110,13 +112,15 @@ def select(
     study_options = arguments.study_options(words, options)
     study_options.check()
     _set_umask(study_options.follow_umask)
+    if figures is not None:
+        check_drawing()
     new_folder, new_mark = not out.exists(), read_mark(out) is None
     planted = None if truth is None else arguments.truth_of(truth)
 
     announce = None if as_json else partial(say, stderr=True)
     try:
         with show_progress(in_seconds=True) as progress:
-            reading = {"separator": separator, "decimal": decimal, "encoding": encoding, "ragged": ragged}
+            reading = {name: words.get(name) or getattr(study_options, name, None) for name in READING}
             data = arguments.study_table(table, target, study_options, reading)
             label, annotated = find_label(data, study_options.positive), table.suffix.lower() == ".h5ad"
             files.check_folder(out, table if annotated else None)
@@ -129,6 +133,7 @@ def select(
             study.save(out)
             if annotated:
                 files.write_back(table, out, study.features, study.result)
+            files.write_exports(study.result, figures, tables)
     except InputError:
         forget_empty(out, new_folder, new_mark)
         raise
@@ -148,6 +153,8 @@ def report(
         bool,
         Option("--aggregate", help="Draw a page without rows, ids and values of single rows; aggregate.html."),
     ] = False,
+    figures: Figures = None,
+    tables: Tables = None,
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     follow_umask: FollowUmask = False,  # noqa: ARG001, its callback sees to it, here and below
 ) -> None:
@@ -157,14 +164,18 @@ def report(
     from ..studies.aggregate import without_rows
 
     result = files.current_result(folder)
-    page = render(without_rows(result) if aggregate else result)
+    result = without_rows(result) if aggregate else result
+    page = render(result)
     path = out or folder / ("aggregate.html" if aggregate else "report.html")
     files.check_replaced(path, force)
     files.write_page(path, page)
     typer.echo(f"report: {path}")
+    for written in files.write_exports(result, figures, tables):
+        typer.echo(f"written: {written}")
 
 
 @app.command()
+@with_reading_options
 def validate(
     result: Annotated[Path, Argument(help="A folder that `marginsieve select` wrote, or a model.marginsieve.")],
     tables: Annotated[list[Path], Argument(help="New cohorts with their outcomes, a file each.")],
@@ -181,9 +192,9 @@ def validate(
     ] = False,
     cut: Annotated[str | None, Option(help=CUT_HELP)] = None,
     long: Annotated[bool, Option("--long", help="Score the model of the longer list.")] = False,
-    ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
     as_json: Annotated[bool, Option("--json", help="Print validation.json and nothing else.")] = False,
     follow_umask: FollowUmask = False,  # noqa: ARG001
+    **reading: Any,
 ) -> None:
     """Score a saved model on new cohorts, beside what was promised; nothing is fitted again, whatever the score."""
     from ..data.reading import read_table
@@ -205,7 +216,7 @@ def validate(
     known, refused = [], {}
     for path, name in zip(tables, names, strict=True):
         try:
-            frame = read_table(path, target=column, whole=True, ragged=ragged)
+            frame = read_table(path, target=column, whole=True, **reading)
             _, model = files.model_and_promise(result, long, frame.columns)
             times = None if promise is None else promise["options"]["time"]
             outcome = arguments.outcome_of(frame, column, path, model, times)
@@ -228,9 +239,10 @@ def validate(
 
 
 @app.command()
+@with_reading_options
 def predict(
     model: Annotated[Path, Argument(help="The model.marginsieve of a result folder.")],
-    table: Annotated[Path, Argument(help="New samples: CSV, TSV, Parquet, Feather or AnnData.")],
+    table: Annotated[Path, Argument(help="New samples: CSV, TSV, Excel, Parquet, Feather or AnnData.")],
     out: Annotated[Path | None, Option(help="The predictions (.csv); predicted.csv, with --json no file.")] = None,
     align: Annotated[str, Option(help=f"{ALIGN_HELP} Nothing is aligned without it.")] = "none",
     prevalence: Annotated[float | None, Option(help=PREVALENCE_HELP)] = None,
@@ -238,10 +250,10 @@ def predict(
         float | None, Option(help="Time up to which survival is predicted; by default that of the study.")
     ] = None,
     explained: Annotated[bool, Option("--explain", help=EXPLAIN_HELP)] = False,
-    ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the predictions as JSON and nothing else.")] = False,
     follow_umask: FollowUmask = False,  # noqa: ARG001
+    **reading: Any,
 ) -> None:
     """Predict new samples with a saved model; columns are matched by name."""
     from ..data.ledger import Ledger
@@ -257,7 +269,7 @@ def predict(
         arguments.check_csv(path, table)
         files.check_replaced(path, force, "predicted")
     ledger = Ledger()
-    new = read_table(table, whole=True, ragged=ragged, ledger=ledger)
+    new = read_table(table, whole=True, ledger=ledger, **reading)
     fitted = files.model_and_promise(model, False, new.columns)[1] if (model / "result.json").exists() else load(model)
     prediction = say(fitted, new, align, prevalence, horizon)
     labels = arguments.find_outcomes(model, new, fitted)
@@ -301,8 +313,9 @@ def bench(
     follow_umask: FollowUmask = False,  # noqa: ARG001
 ) -> None:
     """Run methods x data sets x a protocol, and compare the methods."""
+    from ..bench.results import PAGE
     from ..bench.suite import Suite, run_suite
-    from ..engine.store import begin
+    from ..engine.store import begin, publish
 
     check_n_jobs(n_jobs)
     if verify:
@@ -317,6 +330,7 @@ def bench(
         study = run_suite(chosen_suite, out, n_jobs=n_jobs, cluster=cluster, progress=watch)
     metric = study.main_metric() if metric is None else metric
     scores, failures = study.scores(metric), study.failures()
+    publish(out, "suite", {PAGE: study.html(metric).encode()})
     if as_json:
         sys.stdout.write(scores.to_json(orient="records", indent=2) + "\n")
     else:
@@ -339,20 +353,25 @@ def reproduce() -> None:
 def methods(
     as_json: Annotated[bool, Option("--json", help="Print JSON and nothing else.")] = False,
 ) -> None:
-    """List the methods."""
+    """List the methods and the outcomes that they take."""
     from .. import recipes
 
-    entries = [(recipe.title, recipe.does, recipe.source) for recipe in recipes.RECIPES.values()]
+    headings = ("method", "outcomes", "what it does", "source")
+    entries = [
+        (recipe.title, ", ".join(sorted(recipe.outcomes)), recipe.does, recipe.source)
+        for recipe in recipes.RECIPES.values()
+    ]
     if as_json:
-        sys.stdout.write(json.dumps([{"name": n, "does": d, "source": s} for n, d, s in entries], indent=2) + "\n")
+        keys = ("name", "outcomes", "does", "source")
+        sys.stdout.write(json.dumps([dict(zip(keys, each, strict=True)) for each in entries], indent=2) + "\n")
         return
-    headings = ("method", "what it does", "source")
     show_grid(headings, entries, left=headings, overflow="fold", no_wrap=("method",))
 
 
 @app.command(cls=RenamedOptions)
+@with_reading_options
 def suspects(
-    table: Annotated[Path, Argument(help="A CSV, TSV, Parquet, Feather or AnnData file, one row per sample.")],
+    table: Annotated[Path, Argument(help="A CSV, TSV, Excel, Parquet, Feather or AnnData file, one row per sample.")],
     target: Annotated[str, Option(help="The column that holds the class.")],
     groups: Annotated[
         str | None, Option(help="A column whose equal values are judged together, such as a patient.")
@@ -362,12 +381,12 @@ def suspects(
         float | None, Option(help="At most this share of the correct labels is expected among the suspects; 0.05.")
     ] = None,
     out: Annotated[Path, Option(help="The table of all samples (.csv).")] = Path("suspects.csv"),
-    ragged: Annotated[str, Option(help=RAGGED_HELP)] = "refuse",
     random_state: Annotated[int, Option(help="The same seed gives the same result.", min=0)] = 0,
     n_jobs: Annotated[int, Option(help="Worker processes; -1 is one per core.")] = 1,
     force: Annotated[bool, Option("--force", help="Replace a file that this command did not write.")] = False,
     as_json: Annotated[bool, Option("--json", help="Print the samples as JSON and nothing else.")] = False,
     follow_umask: FollowUmask = False,  # noqa: ARG001
+    **reading: Any,
 ) -> None:
     """Name the samples whose label is likely to be wrong, each with its probability."""
     from ..data.ledger import Ledger
@@ -379,7 +398,7 @@ def suspects(
     arguments.check_csv(out, table)
     files.check_replaced(out, force, "suspicion")
     ledger = Ledger()
-    frame = read_table(table, target=target, groups=groups, ragged=ragged, ledger=ledger)
+    frame = read_table(table, target=target, groups=groups, ledger=ledger, **reading)
     settings: dict[str, Any] = {"random_state": random_state, "n_jobs": n_jobs}
     settings |= {} if clean_rate is None else {"clean_rate": clean_rate}
     judged, findings = judge_table(frame, target, groups=groups, drop=read_names(drop), ledger=ledger, **settings)

@@ -160,7 +160,7 @@ def show_study(study: Any, scores: Any, failures: Any, metric: str, out: Path) -
         say(f"\naverage ranks: {ranks}")
         say(f"Friedman p = {compared.p_value:.3g}, critical difference {compared.critical_difference:.2f}")
         say(_tests(compared))
-    say(f"study: {out}/results.sqlite")
+    say(f"study: {out}/results.sqlite; page: {out}/suite.html")
 
 
 def _tests(compared: Comparison) -> str:
@@ -231,7 +231,8 @@ def show_prediction(prediction: Prediction, model: FittedSelector, out: Path | N
     if "low" in frame:
         say("low and high are the ends of an interval for each row, which is to hold 90 % of new rows")
     if "probability" in frame and len(model.classes_) == 2:
-        say(f"the probability is that of {model.positive_!s}; the score is cut at 0, which need not be one half")
+        say(f"the probability is that of {model.positive_!s}")
+        say(f"a score above 0 means {model.classes_[1]!s}; the cut need not be a probability of one half")
     for note in (*prediction.notes, *more):
         say(f"note: {note}")
     say(f"predictions: {out}")

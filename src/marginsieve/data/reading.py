@@ -1,4 +1,4 @@
-"""Reading tables from files: text, Parquet, Feather, AnnData; and tables by name.
+"""Reading tables from files: text, spreadsheets, Parquet, Feather, AnnData; and tables by name.
 
 What a reader changes it records in a `Ledger`, and it looks at the size of a table before it makes it.
 """
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 from ..errors import InputError, listing, one_of
 from .file_access import check_file, file_error
 from .ledger import Ledger
+from .spreadsheets import SPREADSHEETS, read_sheet
+from .stored import matrix_of
 from .text_files import RAGGED, TEXT, ReadOptions, read_text, refuse_large, tells_rows
 
 if TYPE_CHECKING:
@@ -22,6 +24,16 @@ if TYPE_CHECKING:
 
 OF_CELL = 24.0  # bytes of memory of a cell at the peak of reading, measured
 LOOKED_AT = 100  # rows of a columnar file by which the length of texts is judged
+
+# lines of R that write what is not read here as Parquet
+CONVERSIONS = {
+    ".rds": 'arrow::write_parquet(readRDS("PATH"), "STEM.parquet")',
+    ".rda": 'load("PATH"); arrow::write_parquet(NAME, "STEM.parquet")',
+    ".sav": 'arrow::write_parquet(haven::read_sav("PATH"), "STEM.parquet")',
+    ".dta": 'arrow::write_parquet(haven::read_dta("PATH"), "STEM.parquet")',
+    ".sas7bdat": 'arrow::write_parquet(haven::read_sas("PATH"), "STEM.parquet")',
+}
+CONVERSIONS[".rdata"] = CONVERSIONS[".rda"]
 
 Reader = Callable[[Path, ReadOptions], "pd.DataFrame"]
 READERS: dict[str, Reader] = {}
@@ -66,32 +78,38 @@ def endings() -> str:
 def read_table(
     path: Path,
     *,
-    separator: str | None = None,
-    decimal: str | None = None,
-    encoding: str | None = None,
-    ragged: str = "refuse",
     target: str | None = None,
     groups: str | None = None,
     site: str | None = None,
     keep: Sequence[str] = (),
     whole: bool = False,
     ledger: Ledger | None = None,
+    **how: Any,
 ) -> pd.DataFrame:
     """A file as a pandas table; what is not given about a text file is found out from its first rows.
+
+    `how`: the `separator`, `decimal`, `encoding` of a text file, and whether it may be `ragged`; the `sheet` of a
+    spreadsheet; the `layer` of AnnData.
 
     AnnData (.h5ad, the extra `marginsieve[anndata]`) becomes its matrix, with the columns of `obs` that are the target
     and tell groups and sites, and its cells' names as the index. A first column without a name that counts or names the
     rows is left out, unless it is in `keep` or the table is wanted whole. Rows of another length than the header are
-    refused, or with `ragged="fill"` filled and cut. What is changed on the way is added to the `ledger`.
+    refused, or with `ragged="fill"` filled and cut. Of a spreadsheet the `sheet` is read, or the first that is not
+    empty; of AnnData the `layer` in place of X. What is changed on the way is added to the `ledger`.
     """
     check_file(path, f"name a table that ends in {endings()}")
-    one_of("reading", "ragged", ragged, RAGGED)
+    one_of("reading", "ragged", how.get("ragged", "refuse"), RAGGED)
     kind = path.suffixes[-2].lower() if path.suffix.lower() == ".gz" and len(path.suffixes) > 1 else path.suffix.lower()
     if kind not in READERS:
-        hint = " (from a spreadsheet, save it as CSV)" if kind in (".xlsx", ".xls", ".ods") else ""
+        line = CONVERSIONS.get(kind, "").replace("PATH", path.name).replace("STEM", path.stem)
+        hint = f" (in R: {line})" if line else ""
         raise InputError(f"{path.name!r} ends in {path.suffix!r}; it must end in {endings()}{hint}")
+    for name, kinds in (("sheet", SPREADSHEETS), ("layer", (".h5ad",))):
+        if how.get(name) is not None and kind not in kinds:
+            raise InputError(f"{name} is {how[name]!r}, and {path.name!r} has none: it is of {', '.join(kinds)} files")
     ledger = Ledger() if ledger is None else ledger
-    options = ReadOptions(kind, separator, decimal, encoding, ragged, target, groups, site, keep, whole, ledger)
+    roles: dict[str, Any] = {"target": target, "groups": groups, "site": site, "keep": keep, "whole": whole}
+    options = ReadOptions(kind, **roles, **how, ledger=ledger)
     try:
         frame = READERS[kind](path, options)
     except (InputError, MemoryError):
@@ -111,6 +129,7 @@ def read_table(
 
 
 register_reader(*TEXT)(read_text)
+register_reader(*SPREADSHEETS)(read_sheet)
 
 
 @register_reader(".parquet", ".pq")
@@ -188,10 +207,9 @@ def _read_anndata(path: Path, options: ReadOptions) -> pd.DataFrame:
         raise InputError(f"{path.name!r} is AnnData: install the extra, pip install 'marginsieve[anndata]'") from error
     import pandas as pd
 
-    _refuse_large_hdf5(path)
+    _refuse_large_hdf5(path, "X" if options.layer is None else f"layers/{options.layer}")
     data = anndata.read_h5ad(path)
-    if data.X is None:
-        raise InputError(f"{path.name!r} has no matrix X: write what is to be selected from into X (adata.X)")
+    matrix = matrix_of(data, options.layer, repr(path.name))
     roles = {"target": options.target, "groups": options.groups, "site": options.site}
     named = {role: name for role, name in roles.items() if name is not None}
     for role, name in named.items():
@@ -202,20 +220,20 @@ def _read_anndata(path: Path, options: ReadOptions) -> pd.DataFrame:
             raise InputError(f"{role} is {name!r}, which is also the name of a variable of {path.name!r}: rename one")
     for name in [name for name in data.obs.columns if name not in named.values()]:
         options.ledger.add("column", "dropped", name, "a column of obs that has no role")
-    matrix = data.X.toarray() if hasattr(data.X, "toarray") else data.X
+    matrix = matrix.toarray() if hasattr(matrix, "toarray") else matrix
     frame = pd.DataFrame(matrix, columns=[str(name) for name in data.var_names]).astype("float64")
     frame = frame.assign(**{name: data.obs[name].to_numpy() for name in named.values()})
     return frame.set_index(pd.Index(data.obs_names.astype(str), name="cell"))
 
 
-def _refuse_large_hdf5(path: Path) -> None:
-    """Refuse an AnnData file whose arrays, unpacked and X as numbers, do not fit into memory."""
+def _refuse_large_hdf5(path: Path, matrix: str) -> None:
+    """Refuse an AnnData file whose arrays, unpacked and the matrix as numbers, do not fit into memory."""
     import h5py  # type: ignore[import-not-found,import-untyped,unused-ignore]
 
     sizes: list[float] = []
     with h5py.File(path, "r") as file:
         file.visititems(lambda _, item: sizes.append(item.nbytes) if isinstance(item, h5py.Dataset) else None)
-        X = file.get("X")
+        X = file.get(matrix)
         shape = () if X is None else X.attrs["shape"] if isinstance(X, h5py.Group) else X.shape
         rows, columns = (int(side) for side in shape) if len(shape) == 2 else (0, 0)
         refuse_large(path, rows, columns, sum(sizes) + OF_CELL * rows * columns)

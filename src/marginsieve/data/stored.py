@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..contracts import Array, IntArray
-from ..errors import InputError
+from ..errors import InputError, listing
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 # How much memory this process may still use; what would take more is refused before any work.
 
@@ -328,9 +331,30 @@ def as_stored(X: Any) -> tuple[StoredCells, list[str] | None] | None:
 def as_memory(X: Any) -> Any:
     """An AnnData object with its matrix in memory; one without a matrix is refused."""
     X = X.to_memory() if getattr(X, "isbacked", False) else X
-    if X.X is None:
-        raise InputError("the AnnData object has no matrix X: put what is to be selected from into X (adata.X)")
+    matrix_of(X)
     return X
+
+
+def matrix_of(data: Any, layer: str | None = None, name: str = "the AnnData object") -> Any:
+    """The matrix X of AnnData, or a layer of it; one that is not there is refused."""
+    if layer is None:
+        if data.X is None:
+            raise InputError(f"{name} has no matrix X: write what is to be selected from into X (adata.X)")
+        return data.X
+    if layer not in data.layers:
+        raise InputError(f"layer is {layer!r}; {name} has {listing([*data.layers], 10) or 'no layers'}")
+    return data.layers[layer]
+
+
+def anndata_frame(data: Any, layer: str | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
+    """The matrix of AnnData, or a layer of it, with its names; some of its columns, as far as it has them."""
+    matrix_of(data, layer)
+    if columns is not None:
+        known = {str(name) for name in data.var_names}
+        data = data[:, [name for name in columns if name in known]]
+    data = data.to_memory() if getattr(data, "isbacked", False) else data
+    frame: pd.DataFrame = data.to_df() if layer is None else data.to_df(layer=layer)
+    return frame
 
 
 def is_anndata(X: Any) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -143,6 +143,8 @@ class Schema:
         "real", "ordinal", "nominal" or "boolean" for each column.
     levels : mapping of int to tuple
         Levels, in their order, of columns that are not numbers, by position.
+    days : mapping of int to (str, str), default={}
+        The first day, and how dates are written, of columns that count days, by position.
 
     Examples
     --------
@@ -160,6 +162,7 @@ class Schema:
     names: tuple[str, ...]
     kind: tuple[str, ...]
     levels: Mapping[int, tuple[Any, ...]]  # of features that are not numbers, by position
+    days: Mapping[int, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
     def from_table(cls, X: Any, kinds: Mapping[str, str] | None = None) -> Schema:
@@ -240,7 +243,8 @@ class Schema:
     def columns(self, index: IntArray) -> Schema:
         """The schema of some columns."""
         levels = {k: self.levels[j] for k, j in enumerate(index) if j in self.levels}
-        return Schema(tuple(self.names[j] for j in index), tuple(self.kind[j] for j in index), levels)
+        days = {k: self.days[j] for k, j in enumerate(index) if j in self.days}
+        return Schema(tuple(self.names[j] for j in index), tuple(self.kind[j] for j in index), levels, days)
 
     def expand(self, owner: IntArray) -> Schema:
         """The schema of `one_hot`: numbers alone, named by the column that they were made of."""

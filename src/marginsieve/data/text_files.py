@@ -11,7 +11,7 @@ import csv
 import gzip
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -37,7 +37,15 @@ NAMELESS = re.compile(r"^Unnamed: (\d+)$")  # what pandas calls a column without
 WITH_COMMA = re.compile(r"(?![+-]?[1-9]\d{0,2}(,\d{3})+$)[+-]?\d+,\d+([eE][+-]?\d+)?")  # 1,234 may be thousands
 BOOLEANS = {word: word.lower() == "true" for word in ("True", "TRUE", "true", "False", "FALSE", "false")}
 WITH_POINT = re.compile(r"[+-]?\d*\.\d+([eE][+-]?\d+)?")
-NOT_WESTERN = re.compile(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f\x81\x8d\x8f\x90\x9d]")  # not in Windows-1252
+CONTROL = re.compile(rb"[\x00-\x08\x0b\x0e-\x19\x1b-\x1f\x7f]")  # in no text
+NOT_WESTERN = re.compile(rb"[\x81\x8d\x8f\x90\x9d]")  # not in Windows-1252
+LETTERS = re.compile(rb"[\x80-\xff]+")
+# encodings that are told apart, those with two bytes to a letter first
+ENCODINGS = (
+    *("gb18030", "cp932", "big5", "cp949", "euc_jis_2004"),
+    *("cp1251", "koi8_r", "cp1253", "cp1250", "cp1254", "cp1255", "cp1256"),
+)
+LOOKED_AT = 2**16  # bytes of the rows with other letters, by which these are told apart
 OTHER_SCRIPT = re.compile(rb"(?=[\x80-\xff]{4})([\x80-\xff])\1*(?!\1)[\x80-\xff]")  # four such letters in a row
 QUOTED = re.compile(rb'"[^"]*"?')
 RAGGED = ("refuse", "fill")
@@ -48,7 +56,7 @@ OF_TEXT, OF_TEXT_CELL = 1.0, 20.0
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What is known of a file beforehand: how it ends, how text is written, columns that have a role.
+    """What is known of a file beforehand: how it ends, how text is written, columns that have a role, its part to read.
 
     What a reader changes goes into the `ledger`; columns of `keep` are not left out, and none if the table is `whole`.
     """
@@ -63,6 +71,8 @@ class ReadOptions:
     site: str | None = None
     keep: Sequence[str] = ()
     whole: bool = False
+    sheet: str | None = None
+    layer: str | None = None
     ledger: Ledger = field(default_factory=Ledger)
 
     def keeps(self, name: str) -> bool:
@@ -78,6 +88,8 @@ class Dialect:
     decimal: str
     encoding: str
     names: tuple[str, ...] = ()
+    guessed: bool = False  # whether the encoding was found out by the letters of another script
+    others: tuple[str, ...] = ()  # encodings in which the file would be other letters of a script
 
 
 def refuse_large(path: Path, rows: int, columns: int, needed: float, least: bool = False) -> None:
@@ -99,8 +111,8 @@ def read_text(path: Path, options: ReadOptions) -> pd.DataFrame:
         try:
             frame = _parse(path, dialect, encoding is None, **how)
         except UnicodeDecodeError as error:
-            if encoding is not None:
-                raise InputError(f"{path.name!r} is not written in {encoding}: {error.reason}") from error
+            if encoding is not None or dialect.guessed:
+                raise InputError(f"{path.name!r} is not written in {dialect.encoding}: {error.reason}") from error
             dialect = replace(dialect, encoding="cp1252")  # a stray byte far down
             frame = _parse(path, dialect, True, **how)
     except ParserError:
@@ -112,15 +124,20 @@ def read_text(path: Path, options: ReadOptions) -> pd.DataFrame:
         ledger.lines = records.lines if len(records.lines) == len(frame) else None
     else:
         ledger.lines = np.arange(len(frame)) + 2
-    frame.columns, nameless = _name_columns([*frame.columns])
+    frame.columns, nameless = name_columns([*frame.columns])
     _find_empty_words(path, dialect, frame, options)
     _find_overflows(path, dialect, frame, options)
     if "dtype" in how and options.target in frame.columns:
         frame[options.target] = _read_labels(frame[options.target], dialect.decimal, ledger)
-    frame = _leave_out(_clean_texts(frame, dialect.decimal, ledger), nameless, options)
+    frame = leave_out(clean_texts(frame, dialect.decimal, ledger), nameless, options)
     if encoding is None and dialect.encoding == "cp1252":
         text = f"{path.name!r} is not UTF-8 and was read as Windows-1252: where letters look wrong, name the encoding"
         ledger.remark("encoding", f"{text} (--encoding)")
+    if dialect.guessed:
+        text = f"{path.name!r} is not UTF-8 and was read as {dialect.encoding}, by its letters: where they look wrong, "
+        unsure = f"; it could be {listing(dialect.others)} too" if dialect.others else ""
+        text += f"name the encoding (--encoding){unsure}"
+        ledger.remark("encoding", text, level="alarm" if unsure else "note")
     return frame
 
 
@@ -263,10 +280,15 @@ def _find_empty_words(path: Path, dialect: Dialect, frame: pd.DataFrame, options
     if options.whole or not places:
         return
     raw = _parse(path, dialect, options.encoding is None, usecols=places, dtype=str, na_filter=False)
-    raw.columns, seen = frame.columns[places], []
-    for name in raw.columns:
-        rows = np.flatnonzero(frame[name].isna() & raw[name].str.strip().ne(""))
-        cells = raw[name].iloc[rows].tolist()
+    note_empty_words(frame, dict(zip(frame.columns[places], (raw[name] for name in raw.columns), strict=True)), options)
+
+
+def note_empty_words(frame: pd.DataFrame, written: Mapping[str, pd.Series], options: ReadOptions) -> None:
+    """Record cells that are empty in the table and hold a word as they are written, for columns of text."""
+    seen: list[str] = []
+    for name, texts in written.items():
+        rows = np.flatnonzero(frame[name].isna() & texts.str.strip().ne(""))
+        cells = texts.iloc[rows].tolist()
         options.ledger.add("cell", "converted", name, "a word, to an empty cell", rows=rows, cells=cells)
         seen += [f"{word!r} in {name!r} ({many(count, 'row')})" for word, count in Counter(cells).items()]
     if seen:
@@ -308,7 +330,7 @@ def _read_labels(column: pd.Series, decimal: str, ledger: Ledger) -> pd.Series:
     return column.map(dict(zip(texts, values, strict=True)))
 
 
-def _clean_texts(frame: pd.DataFrame, decimal: str, ledger: Ledger) -> pd.DataFrame:
+def clean_texts(frame: pd.DataFrame, decimal: str, ledger: Ledger) -> pd.DataFrame:
     """Texts that we wrote with an apostrophe in front, so that no program runs them, without it.
 
     A column in which any text could be run was not written by us and stays as it is. A cell that is empty but for
@@ -337,7 +359,7 @@ def _clean_texts(frame: pd.DataFrame, decimal: str, ledger: Ledger) -> pd.DataFr
     return frame
 
 
-def _name_columns(names: Sequence[str]) -> tuple[list[str], list[str]]:
+def name_columns(names: Sequence[str]) -> tuple[list[str], list[str]]:
     """The names of a file as we use them, and those of columns without a name, which are called by their place.
 
     Names that we wrote with an apostrophe in front, so that no program runs them, lose it; names of which any could be
@@ -351,7 +373,7 @@ def _name_columns(names: Sequence[str]) -> tuple[list[str], list[str]]:
     return [called.get(name, restore_text(name) if ours else name) for name in names], list(called.values())
 
 
-def _leave_out(frame: pd.DataFrame, nameless: Sequence[str], options: ReadOptions) -> pd.DataFrame:
+def leave_out(frame: pd.DataFrame, nameless: Sequence[str], options: ReadOptions) -> pd.DataFrame:
     """The table without columns that have no name and are empty, or count or name the rows; these are said."""
     loose = [name for name in nameless if not options.keeps(name)]
     empty = [name for name in loose if frame[name].isna().all()]
@@ -397,11 +419,15 @@ def dialect_of(
         lines, before = start.replace(b"\0", b"").decode("latin-1").splitlines()[: ROWS + 1], start[:place]
         mark = separator or _separator(lines, first)
         raise _nul_error(path, before.count(b"\n"), before.rpartition(b"\n")[2], mark)
-    if guessed and encoding == "cp1252" and (NOT_WESTERN.search(start) or OTHER_SCRIPT.search(start)):
-        raise InputError(
-            f"{path.name!r} is not UTF-8 and does not look like Windows-1252: name its encoding (--encoding), such as "
-            "gb18030, shift_jis, euc_kr, cp1251 or latin-1"
-        )
+    fitting: dict[str, str] = {}
+    if guessed and encoding == "cp1252" and not _looks_western(start):
+        fitting = _find_encodings(start)
+        if not fitting:
+            raise InputError(
+                f"{path.name!r} is not UTF-8 and does not look like Windows-1252: name its encoding (--encoding), such "
+                "as gb18030, shift_jis, euc_kr, cp1251 or latin-1"
+            )
+        encoding = next(iter(fitting))
     try:
         text = codecs.getincrementaldecoder(encoding)("strict").decode(start)
     except (LookupError, UnicodeDecodeError) as error:
@@ -415,7 +441,8 @@ def dialect_of(
         cells = [cell.strip() for row in rows[1:] for cell in row if cell]
         commas = sum(bool(WITH_COMMA.fullmatch(cell)) for cell in cells if "," in cell)
         decimal = "," if commas and commas > sum(bool(WITH_POINT.fullmatch(cell)) for cell in cells) else "."
-    return Dialect(separator, decimal, encoding, tuple(rows[0]))
+    others = tuple(name for name, text in fitting.items() if text != fitting[encoding])
+    return Dialect(separator, decimal, encoding, tuple(rows[0]), bool(fitting), others)
 
 
 def _encoding(start: bytes) -> str:
@@ -428,6 +455,24 @@ def _encoding(start: bytes) -> str:
     except UnicodeDecodeError:
         return "cp1252"
     return "utf-8"
+
+
+def _looks_western(start: bytes) -> bool:
+    """Whether bytes that are not UTF-8 can be Windows-1252: their letters stand alone among those of ASCII."""
+    runs = set(LETTERS.findall(start))
+    pairs = len(runs) > 1 and all(len(run) % 2 == 0 for run in runs)
+    return not (pairs or CONTROL.search(start) or NOT_WESTERN.search(start) or OTHER_SCRIPT.search(start))
+
+
+def _find_encodings(start: bytes) -> dict[str, str]:
+    """Encodings in which the letters look like words, the likeliest first, and the text of some rows in each."""
+    from charset_normalizer import from_bytes
+
+    if CONTROL.search(start):
+        return {}
+    some = b"\n".join(line for line in start.splitlines()[:-1] or [start] if LETTERS.search(line))
+    some = some if len(some) <= LOOKED_AT else some[:LOOKED_AT].rpartition(b"\n")[0] or some
+    return {match.encoding: str(match) for match in from_bytes(some, cp_isolation=[*ENCODINGS])}
 
 
 def _separator(lines: Sequence[str], first: str) -> str:

@@ -32,8 +32,9 @@ from ..contracts import (
     is_sparse,
 )
 from ..data.cells import as_trained, is_text, tidy_frame
+from ..data.dates import count_days
 from ..data.moments import MOST_CELLS, Alignment, ColumnMoments, fit_alignment
-from ..data.stored import is_stored
+from ..data.stored import anndata_frame, is_anndata, is_stored
 from ..data.table import as_frame, is_missing
 from ..errors import InputError, listing, shown_value
 from ..fitting.false_share import fit_list
@@ -535,7 +536,7 @@ def predict(
     model : SVMSelector or Blend
         A fitted selector.
     frame : DataFrame
-        New rows, a pandas, polars or arrow table. Columns are matched by name.
+        New rows, a pandas, polars, arrow or AnnData table. Columns are matched by name.
     align : "none", "location", "location-scale" or "quantiles", default="none"
         Bring each numeric column to the scale of the training rows by the moments, or the quantiles, of these rows,
         of which it takes 10; nothing is aligned without being asked for.
@@ -602,7 +603,7 @@ def read_cohort(model: FittedSelector, table: Any) -> NewRows:
     """The rows of a new table, columns matched by name; refuses one that lacks a selected column."""
     names, support = model.columns_.names, model.support_
     needed = [name for name, taken in zip(names, support, strict=True) if taken]
-    frame = _as_named_frame(table)
+    frame = _as_named_frame(anndata_frame(table, columns=needed) if is_anndata(table) else table)
     if absent := [name for name in needed if name not in frame.columns]:
         lower = {str(name).strip().lower(): name for name in frame.columns}
         like = lower.get(absent[0].strip().lower())
@@ -726,6 +727,8 @@ def _complete(model: FittedSelector, frame: pd.DataFrame) -> Any:
         neutral: Any = 0.0 if levels is None else levels[0] if levels else None
         if not model.support_[j]:
             columns[name] = neutral
+        elif j in model.columns_.days:
+            columns[name] = count_days(frame[name], *model.columns_.days[j])
         elif levels is None and is_text(frame[name].dtype):  # numbers with something around them, as in the training
             columns[name] = as_trained(frame[name])
         else:

@@ -138,7 +138,16 @@ def _check_in_memory(estimator: Any, X: Any, reset: bool) -> Any:
         import pandas as pd
 
         named = pd.DataFrame(columns=frame.columns)
-    validate_data(estimator, named, reset=reset, skip_check_array=True)
+    try:
+        validate_data(estimator, named, reset=reset, skip_check_array=True)
+    except ValueError as error:
+        known = {*map(str, getattr(estimator, "feature_names_in_", ()))}
+        if reset or not known or not known <= {*map(str, frame.columns)}:
+            raise
+        raise ValueError(
+            f"{str(error).strip()} The table has all of them: X[model.feature_names_in_] puts them in order, and "
+            "marginsieve.predict(model, X) matches columns by name."
+        ) from error
     return X
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from ..algebra import as_columns
 from ..contracts import KINDS, HasCheck, Path, Solution, Step, StopInfo, Trials, is_sparse
+from ..data.dates import ORDERS
 from ..data.moments import ALIGNMENTS, GRID, Alignment, ColumnMoments
 from ..data.table import Schema, Table
 from ..errors import InputError
@@ -79,6 +81,12 @@ def check_schema(schema: Any) -> int:
         whole(j, "the levels of the columns", 0, n - 1)
         require(schema.kind[j] != "real" and isinstance(levels, tuple), "the levels of the columns")
         require(all(_is_label(level) for level in levels), "the levels of the columns")
+    require(isinstance(schema.days, Mapping), "the dates of the columns")
+    for j, known in schema.days.items():
+        whole(j, "the dates of the columns", 0, n - 1)
+        texts(known, tuple, "the dates of the columns", 2)
+        require(schema.kind[j] == "real" and known[1] in ORDERS, "the dates of the columns")
+        date.fromisoformat(known[0])
     return n
 
 

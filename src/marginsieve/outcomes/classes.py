@@ -803,9 +803,12 @@ class ClassDecision:
         return np.hstack([1.0 - p, p]) if p.shape[1] == 1 else np.asarray(p / p.sum(axis=1, keepdims=True))
 
     def columns(self, values: Array) -> dict[str, Any]:
-        """The class, and score and probability: of the class of interest of two, else of the predicted one."""
+        """The class, the score, and the probability of the class of interest of two, else of the predicted one.
+
+        The score is the decision value: of two classes positive for the second, else that of the predicted class.
+        """
         several = values.ndim == 2
-        out = {"predicted": self.predict(values), "score": values.max(axis=1) if several else self.sign * values}
+        out = {"predicted": self.predict(values), "score": values.max(axis=1) if several else values}
         if self.sigmoid is not None:
             chance = self.probability(values)
             out["probability"] = chance.max(axis=1) if several else chance[:, self.positive]

@@ -113,17 +113,23 @@ def save_figure(figure: Any, path: str | Path | None) -> Any:
     ['plain.svg']
     """
     if path is not None:
-        import matplotlib
-
-        kind, content = Path(path).suffix.lstrip(".") or "png", io.BytesIO()
         try:
-            with matplotlib.rc_context({"svg.hashsalt": "marginsieve"}):
-                figure.savefig(content, dpi=160, format=kind, metadata={"Date": None} if kind == "svg" else None)
+            content = figure_bytes(figure, Path(path).suffix.lstrip(".") or "png", 160)
             if not Path(path).absolute().parent.is_dir():
                 raise InputError(f"the figure cannot be written to {str(path)!r}: there is no such folder")
-            write_atomic(Path(path), content.getvalue())
+            write_atomic(Path(path), content)
         except InputError:
             raise
         except (OSError, ValueError) as error:
             raise file_error(error, f"the figure cannot be written to {str(path)!r}") from error
     return figure
+
+
+def figure_bytes(figure: Any, kind: str, dots: int) -> bytes:
+    """The content of a file of a figure, with so many dots per inch; that of equal figures is equal."""
+    import matplotlib
+
+    content = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "marginsieve"}):
+        figure.savefig(content, dpi=dots, format=kind, metadata={"Date": None} if kind == "svg" else None)
+    return content.getvalue()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any
 
@@ -13,6 +13,7 @@ from markupsafe import Markup, escape
 
 from ..errors import InputError, one_line, shown_value
 from . import svg
+from .exports import download_link
 from .numbers import format_change, format_score, format_share
 from .sections import Section, sections_in_order, shipped_sections
 
@@ -80,6 +81,7 @@ def _page(result: dict[str, Any]) -> str:
         "floor": _floor(result),
         "reach": _reach(result),
     }
+    values["numbers"] = partial(download_link, result)
     # what sections of other packages show is not known
     sections = shipped_sections().values() if "aggregated" in result else sections_in_order()
     known = [(section, _draw(section, values)) for section in sorted(sections, key=lambda section: section.place)]

@@ -9,6 +9,7 @@ from typing import Any
 
 from markupsafe import Markup, escape
 
+LETTER = 6.0  # pixels of a letter on a bar
 MARKS = ("circle", "square", "diamond", "triangle", "down", "cross")
 
 
@@ -130,6 +131,9 @@ def _bar_rows(plot: dict[str, Any]) -> str:
             title = _title(f"{row['class']}: {level} {share:.0%}")
             shape = f'<rect class="level s{k % 6}" style="opacity:{1 - 0.13 * j:.2f}" x="{left:.1f}" y="{6 + 18 * k}" '
             out.append(f'{shape}width="{max(wide - 1, 0):.1f}" height="14">{title}</rect>')
+            if wide >= LETTER * min(len(str(level)), 3) + 4:
+                name = escape(str(level)[: int((wide - 4) / LETTER)])
+                out.append(f'<text class="level-name" x="{left + 3:.1f}" y="{17 + 18 * k}">{name}</text>')
             left += wide
     return "".join(out)
 

@@ -45,6 +45,8 @@ CHECKS = {
     "site": Check("MS123", "columns that look like a site or a batch"),
     "outcome": Check("MS124", "a target that was taken as numbers"),
     "skewed": Check("MS125", "numbers over several orders of magnitude"),
+    "prose": Check("MS126", "free text"),
+    "sheet": Check("MS127", "a spreadsheet with several sheets"),
     "unstable": Check("MS201", "an unstable list"),
     "wide": Check("MS202", "a wide interval"),
     "long": Check("MS203", "a list longer than in any fold"),

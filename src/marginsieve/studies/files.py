@@ -16,6 +16,7 @@ from ..engine.store import FILE, add_published, claim, publish, read_mark
 from ..errors import InputError, shown_value
 from ..estimators.fitted_selector import FittedSelector
 from ..estimators.persistence import NAME, load, to_bytes
+from ..report.exports import figure_files, table_files
 from ..report.render import SCHEMA
 from .analyses.missing_blocks import absent_block
 
@@ -164,6 +165,21 @@ def write_text(path: Path, text: str) -> None:
         write_atomic(path, _bytes(text))
     except OSError as error:
         raise file_error(error, f"{format_path(path)} cannot be written") from error
+
+
+def write_exports(result: dict[str, Any], figures: Path | None, tables: Path | None) -> list[Path]:
+    """Figures and tables to paste, each into a folder of its own; the folders."""
+    folders = []
+    for folder, kind, make in ((figures, "figures", figure_files), (tables, "tables", table_files)):
+        if folder is not None:
+            files = make(result)
+            claim(folder, kind, tuple(files))
+            try:
+                publish(folder, kind, files)
+            except OSError as error:
+                raise file_error(error, f"the folder {format_path(folder)} cannot be written to") from error
+            folders.append(folder)
+    return folders
 
 
 def check_replaced(path: Path, force: bool, column: str | None = None) -> None:

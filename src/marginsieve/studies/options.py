@@ -233,6 +233,12 @@ class StudyOptions:
         check=must_be(lambda value: isinstance(value, str), "the name of a column"),
         decides=False,  # a part of the table, which is known by its fingerprint
     )
+    layer: str | None = option(
+        None,
+        "Layer of an AnnData object or .h5ad file that is read in place of its matrix X.",
+        check=must_be(lambda value: isinstance(value, str), "the name of a layer"),
+        decides=False,  # a part of the table, which is known by its fingerprint
+    )
     horizon: float | None = option(
         None,
         "For survival: the time at which AUC and Brier score are computed and survival is predicted.",
@@ -293,7 +299,7 @@ class StudyOptions:
         check=check_names,
     )
     include: Sequence[str] = option(
-        (), "Columns that are features whatever they look like (ids, dates, times).", check=check_names
+        (), "Columns that are features whatever they look like (ids, times).", check=check_names
     )
     drop: Sequence[str] = option((), "Columns that are not features.", check=check_names)
     prefilter: tuple[str, int] | None = option(

@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from ..batches.arrays import has_cuda
 from ..data.file_access import follow_umask
+from ..data.stored import anndata_frame, is_anndata
 from ..engine.units import OutOfTime, limit_seconds
 from ..engine.workers import Run, run_in_thread, workers
 from ..errors import InputError, SolverError, shown_value
-from ..estimators.fitted_selector import FittedSelector
+from ..estimators.fitted_selector import FittedSelector, Prediction, predict
 from ..estimators.persistence import NAME
 from ..fitting.view_averaging import works_in_batches
 from ..outcomes import Numbers, Survival, Target
@@ -29,7 +30,7 @@ from .analyses.other_lists import lists_frame
 from .analyses.substitutes import substitutes_frame
 from .analysis import ANALYSES, AnalysisResult, Shape, StudyRun, load_analyses
 from .checks import Finding
-from .files import LONG_NAME, check_folder, digests_of, model_files, write_study, write_text
+from .files import LONG_NAME, check_folder, digests_of, model_files, write_exports, write_study, write_text
 from .measuring import Planner
 from .options import StudyOptions, from_options
 from .pacing import CUT_BY_CLOCK, StudyWork, TimeLimit
@@ -125,7 +126,7 @@ class Study:
     --------
     {study}
     >>> study.main.method.title, study.features.shape
-    ('fisher', (10, 22))
+    ('fisher', (10, 23))
     """
 
     run: StudyRun
@@ -285,6 +286,75 @@ class Study:
             return write_study(Path(folder), self.result, self.html(), tables, self._models)
 
     @with_study_example
+    def export(self, *, figures: str | Path | None = None, tables: str | Path | None = None) -> list[Path]:
+        """Write figures and tables to paste into a paper, each into a folder of its own.
+
+        Parameters
+        ----------
+        figures : str, path or None, default=None
+            Folder for the charts, as SVG and as PNG with 300 dots per inch; it needs the extra `marginsieve[plot]`.
+        tables : str, path or None, default=None
+            Folder for tables (LaTeX, HTML, CSV), the numbers of the charts, and the TRIPOD+AI checklist.
+
+        Returns
+        -------
+        list of Path
+            The folders.
+
+        Examples
+        --------
+        {study}
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as parent:
+        ...     (folder,) = study.export(tables=f"{parent}/tables")
+        ...     sorted(file.name for file in folder.glob("features.*"))
+        ['features.csv', 'features.html', 'features.tex']
+        """
+        with follow_umask(self.run.options.follow_umask):
+            folders = (None if folder is None else Path(folder) for folder in (figures, tables))
+            return write_exports(self.result, *folders)
+
+    @with_study_example
+    def predict(
+        self,
+        X: Any,
+        *,
+        align: str = "none",
+        prevalence: float | None = None,
+        horizon: float | None = None,
+        long: bool = False,
+    ) -> Prediction:
+        """Predict new rows with the model of the study.
+
+        Parameters
+        ----------
+        X : DataFrame
+            New rows, a pandas, polars, arrow or AnnData table; columns are matched by name and only the selected ones
+            are needed. Of AnnData the layer of the study is read.
+        align : "none", "location", "location-scale" or "quantiles", default="none"
+            Bring each numeric column to the scale of the training rows by these rows' own.
+        prevalence : float or None, default=None
+            Share of the class of interest among these rows, for aligned columns.
+        horizon : float or None, default=None
+            Time up to which survival is predicted; None is that of the study.
+        long : bool, default=False
+            Whether the model of the longer list predicts.
+
+        Returns
+        -------
+        Prediction
+            A table with one row for each sample, and remarks.
+
+        Examples
+        --------
+        {study}
+        >>> study.predict(cohort.X[cohort.X.columns[::-1]]).table.shape
+        (60, 4)
+        """
+        X = self._table_of(X)
+        return predict(self._model_for(X, long), X, align, prevalence, horizon)
+
+    @with_study_example
     def validate(self, X: Any, y: Any, *, long: bool = False, **options: Any) -> Validation:
         """Score the model on a new cohort, beside what this study promised; the model is not fitted again.
 
@@ -311,10 +381,19 @@ class Study:
         >>> study.validate(new.X, new.y).result["cohorts"][0]["labelled"]
         60
         """
+        X = self._table_of(X)
+        return validate(self._model_for(X, long), X, y, promise=self.result, **options)
+
+    def _table_of(self, X: Any) -> Any:
+        """AnnData as the table of the layer that the study read; any other table as it is."""
+        return anndata_frame(X, self.run.options.layer) if is_anndata(X) else X
+
+    def _model_for(self, X: Any, long: bool) -> FittedSelector:
+        """The model of one of the lists that suits a table."""
         model = self.long_model if long else model_for(X, self.model, self.result, self.models_without)
         if model is None:
             raise InputError("long is True, and this study has one list: leave it out")
-        return validate(model, X, y, promise=self.result, **options)
+        return model
 
     def _repr_html_(self) -> str:
         return render_in_notebook(self.result)
@@ -380,9 +459,10 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     Parameters
     ----------
     X : table of shape (n_samples, n_features)
-        pandas, polars, arrow or an array; numbers, categories, empty cells.
+        pandas, polars, arrow, AnnData or an array; numbers, categories, dates, empty cells.
     y : array-like of shape (n_samples,)
         The classes, two or more; or numbers; or of survival two columns, or a structured array, of a time and an event.
+        With AnnData the name of a column of `obs` will do, for groups and site too.
     {options}
 
     Returns
@@ -396,7 +476,7 @@ def study(X: Any, y: Any, options: StudyOptions) -> Study:
     >>> study.features["name"].head(2).sort_values().tolist()
     ['g03', 'g07']
     """
-    named = ("groups", "site", "ids", "keep", "include", "drop", "outcome", "time")
+    named = ("groups", "site", "ids", "keep", "include", "drop", "outcome", "time", "layer")
     columns = {name: getattr(options, name) for name in named} | {"include": options.features_in_any_case}
     with follow_umask(bool(options.follow_umask)):
         return run_study(from_arrays(X, y, **columns), options)

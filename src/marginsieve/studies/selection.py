@@ -54,13 +54,15 @@ CORE = 0.9  # share of the outer folds that selected a feature of the core
 class ScoreFormula:
     """score = sum_j coefficient_j x_j + intercept, above 0 for the positive class.
 
-    The probability of that class is the logistic function of slope * score + offset.
+    The probability of that class is the logistic function of slope * score + offset. sign * score is the decision
+    value, above 0 for the second class.
     """
 
     coefficient: Array  # (columns,)
     intercept: float
     slope: float
     offset: float
+    sign: int
 
 
 @dataclass(frozen=True)
@@ -102,7 +104,7 @@ class Selection:
         if not self.nested.target.has_auc or not hasattr(selector, "coef_"):
             return None
         sign, (slope, offset) = selector._sign, selector._sigmoid[0]
-        return ScoreFormula(sign * selector.coef_[0], sign * selector.intercept_[0], slope, sign * offset)
+        return ScoreFormula(sign * selector.coef_[0], sign * selector.intercept_[0], slope, sign * offset, int(sign))
 
     def features(self) -> pd.DataFrame:
         """Every feature by rank: name, rank, score, part of the list, share of the outer folds, what it resembles.
@@ -115,6 +117,8 @@ class Selection:
         names = self.selector.columns_.names
         coef = None if self.formula is None else self.formula.coefficient
         factor = np.full(len(names), np.nan) if coef is None else np.where(self.selector.support_, coef, np.nan)
+        numbered = enumerate(self.selector.groups_, 1)
+        groups = {name: k for k, group in numbered for name in (group.representative, *group.members)}
         like = {name: group.representative for group in self.selector.groups_ for name in group.members}
         return pd.DataFrame(
             {
@@ -128,6 +132,7 @@ class Selection:
                 "frequency": self.nested.frequency[order],
                 "frequency_long": (self.longer or self).nested.frequency[order],
                 "coefficient": factor[order],
+                "group": pd.array([groups.get(name) for name in names], dtype="Int64")[order],
                 "like": [like.get(names[j], "") for j in order],
                 "kind": np.array(self.selector.columns_.kind, dtype=object)[order],
             }

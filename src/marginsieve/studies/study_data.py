@@ -15,8 +15,9 @@ import numpy as np
 from ..batches.arrays import on_host
 from ..contracts import Array, IntArray, Outcome, is_sparse
 from ..data.cells import are_numbers, find_separated, is_numeral, is_text, read_numerals, tidy_frame
+from ..data.dates import ORDERS, days_since, find_order, parse_dates
 from ..data.ledger import TOO_LARGE, Ledger
-from ..data.stored import as_memory, is_anndata
+from ..data.stored import anndata_frame, is_anndata
 from ..data.table import Schema, as_frame, sound_sparse
 from ..engine.units import UnitTable, fingerprint
 from ..errors import InputError, listing, many, refuse_surrogates, shown_value
@@ -44,9 +45,7 @@ GROUP = 2.0  # and one whose values come this many times on average tells groups
 OTHERS = 0.1  # share of cells that are no numbers, up to which a column that would be left out is read as numbers
 EXACT = 2**53  # up to which all whole numbers are floats
 MANY, FEW = 10, 5  # more levels than this, most rows in levels of fewer rows than that: nothing to learn from
-MONTH, DAY = r"(?:0?[1-9]|1[0-2])", r"(?:0?[1-9]|[12]\d|3[01])"
-YEAR = r"(?:1[89]|20|21)\d\d"
-DATE = re.compile(rf"(?:{YEAR}([-/.]){MONTH}\1{DAY}|{DAY}([-/.]){DAY}\2{YEAR})(?:[ T]\d{{1,2}}:\d{{2}}.*)?")
+WORDS = 4  # from which on cells are free text
 
 
 @dataclass(frozen=True)
@@ -70,6 +69,7 @@ class StudyData:
     site: Any = None  # of each row, None where no sites were named
     site_column: str | None = None
     outcome: str | Outcome = "classes"  # what the target is
+    days: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # of dates: the first day, how they are written
 
     @property
     def has_categories(self) -> bool:
@@ -87,6 +87,8 @@ class StudyData:
         groups = None if self.groups is None else pd.factorize(self.groups)[0]  # numbered as they come
         target = outcome.read(self.X, self.y, None, groups).settle(outcome)
         schema = Schema.from_table(self.X)
+        days = {j: self.days[name] for j, name in enumerate(self.X.columns) if name in self.days}
+        schema = replace(schema, days=days)
         rows = Rows(schema, schema.table(self.X), target, numbers=self.numbers, total=len(self.X))
         return UnitTable("table", rows, fingerprint(self.X, target))
 
@@ -165,7 +167,8 @@ def from_frame(
     labels = frame[names[0]] if names else labels
     has_ids = (is_id or bool(names)) and labels is not None and bool(labels.notna().all() and labels.is_unique)
     repeats = _find_repeated_ids(X, names) + _find_groups(X.drop(columns=names)) if groups is None else []
-    X, converted = _read_numbers(X.drop(columns=names), keep, ledger)
+    X, days, dated = _read_dates(X.drop(columns=names), ledger)
+    X, converted = _read_numbers(X, ledger)
     if by_label:
         refuse_amounts(y, target)
         refuse_times(X, y, target, keep)
@@ -186,7 +189,7 @@ def from_frame(
         *repeats,
         *empty,
         *unusable,
-        *converted,
+        *(dated + converted),
         *([] if site is not None else find_sites(X, y if by_label else None)),
         *_note_counts(X, keep),
         *noted,
@@ -194,7 +197,7 @@ def from_frame(
     findings.sort(key=lambda finding: finding.level != "alarm")
     left_out = (*named, *drop, *names, *(name for finding in empty for name in finding.columns), *useless)
     data = StudyData(X, y, of_rows["groups"], labels, target, groups, tuple(names), left_out, tuple(findings), has_ids)
-    return replace(data, ledger=ledger, site=of_rows["site"], site_column=site, outcome=outcome)
+    return replace(data, ledger=ledger, site=of_rows["site"], site_column=site, outcome=outcome, days=days)
 
 
 def _record_dropped(findings: Sequence[Finding], ledger: Ledger) -> None:
@@ -275,19 +278,38 @@ def _not_in(findings: Sequence[Finding], X: pd.DataFrame) -> list[str]:
     return [name for name in X.columns if name not in known]
 
 
-def _read_numbers(X: pd.DataFrame, keep: Sequence[str], ledger: Ledger) -> tuple[pd.DataFrame, list[Finding]]:
-    """Columns of text that are numbers with something around them, as numbers; times that are to be kept as days."""
-    changed: dict[Any, Any] = {
-        name: (X[name] - X[name].min()).dt.total_seconds() / 86400
-        for name, dtype in X.dtypes.items()
-        if dtype.kind == "M" and name in keep
-    }
-    for name in changed:
-        ledger.add("column", "converted", name, "times, to days since the first")
-    converted = []
-    for name, rows, cells in ledger.find(TOO_LARGE, X.columns):
-        changed[name] = X[name].where(~X.index.isin(rows))
-        converted.append(_note_others(name, cells[0], rows))
+def _read_dates(X: pd.DataFrame, ledger: Ledger) -> tuple[pd.DataFrame, dict[str, tuple[str, str]], list[Finding]]:
+    """Columns of dates as days since the first, the first day and how they are written of each, what to say of them."""
+    days: dict[str, tuple[str, str]] = {}
+    findings: list[Finding] = []
+    changed: dict[Any, Any] = {}
+    for name, dtype in [(name, dtype) for name, dtype in X.dtypes.items() if dtype.kind == "M" or is_text(dtype)]:
+        order = "year first" if dtype.kind == "M" else find_order(X[name])
+        if order is None or order not in ORDERS:
+            continue
+        times = parse_dates(X[name], order)
+        if times.isna().all():
+            continue
+        first = times.min().normalize()
+        days[str(name)], changed[name] = (first.date().isoformat(), order), days_since(times, first)
+        ledger.add("column", "converted", name, "dates, to days since the first")
+        rows = np.flatnonzero(times.isna() & X[name].notna())
+        ledger.add("cell", "converted", name, "no date, to an empty cell", rows=rows, cells=X[name].iloc[rows].tolist())
+        text = f"{name!r} holds dates and was read as days since the first, {first.date()}"
+        text += f" ({order} in text)" if dtype.kind != "M" and order != "year first" else ""
+        findings.append(
+            Finding("dates", "note", f"{text}; where time says nothing, leave it out (--drop)", (str(name),))
+        )
+    return (X.assign(**changed) if changed else X), days, findings
+
+
+def _read_numbers(X: pd.DataFrame, ledger: Ledger) -> tuple[pd.DataFrame, list[Finding]]:
+    """Columns of text that are numbers with something around them, as numbers."""
+    changed: dict[Any, Any] = {}
+    converted: list[Finding] = []
+    for column, rows, cells in ledger.find(TOO_LARGE, X.columns):
+        changed[column] = X[column].where(~X.index.isin(rows))
+        converted.append(_note_others(column, cells[0], rows))
     for name in [name for name, dtype in X.dtypes.items() if is_text(dtype) and not is_named_id(name)]:
         read = read_numerals(X[name], OTHERS)
         if read is None or (len(read.others) and not _has_rare_levels(X[name].dropna())):
@@ -322,14 +344,17 @@ def _has_rare_levels(cells: pd.Series) -> bool:
 
 
 def _find_unusable(X: pd.DataFrame) -> list[Finding]:
-    """Columns that hold dates, or levels of a few rows each: a machine that takes them learns rows by heart."""
+    """Columns of dates that cannot be read, free text, levels of a few rows each, which would be learned by heart."""
     import pandas as pd
 
     findings = []
-    for name, dtype in [(name, dtype) for name, dtype in X.dtypes.items() if dtype.kind not in "biufcm"]:
+    for name, dtype in [(name, dtype) for name, dtype in X.dtypes.items() if dtype.kind not in "biufcmM"]:
         declared, cells = isinstance(dtype, pd.CategoricalDtype), X[name].dropna()
-        if dtype.kind == "M" or (not declared and _are_dates(cells)):
-            text = f"{name!r} holds dates and is not used: where time matters, give it as a number, such as days"
+        if not declared and find_order(cells) is not None:
+            text = (
+                f"{name!r} holds dates whose days and months cannot be told apart, such as {cells.iloc[0]!r}, and is "
+            )
+            text += "not used: write them as 2026-11-19"
             findings.append(Finding("dates", "note", text, (str(name),)))
             continue
         if declared and dtype.ordered:
@@ -340,6 +365,13 @@ def _find_unusable(X: pd.DataFrame) -> list[Finding]:
                 "not used: write them plainly, or name the file's mark (--decimal)"
             )
             findings.append(Finding("separated", "alarm", text, (str(name),)))
+            continue
+        if not declared and _is_prose(cells):
+            text = (
+                f"{name!r} holds free text in {cells.nunique():,} versions and is not used: where it matters, make "
+                "columns of what it says, such as whether a word occurs"
+            )
+            findings.append(Finding("prose", "alarm", text, (str(name),)))
             continue
         if _has_rare_levels(cells):
             text = (
@@ -359,9 +391,11 @@ def _name_text(cells: pd.Series) -> str:
     return f" (it holds numbers but also {show_cell(cells, numbers)}: where they are numbers, correct the others)"
 
 
-def _are_dates(cells: pd.Series) -> bool:
-    """Whether all cells are dates written as text."""
-    return len(cells) > 0 and bool(cells.astype(str).str.fullmatch(DATE).all())
+def _is_prose(cells: pd.Series) -> bool:
+    """Whether the levels of a column of text are sentences rather than categories."""
+    if not _has_rare_levels(cells):
+        return False
+    return bool(np.median([len(str(cell).split()) for cell in cells.unique()]) >= WORDS)
 
 
 def _find_repeated_ids(frame: pd.DataFrame, names: Sequence[str]) -> list[Finding]:
@@ -427,16 +461,20 @@ def from_arrays(
     outcome: str | Outcome = "classes",
     time: str | None = None,
     site: Any = None,
+    layer: str | None = None,
 ) -> StudyData:
-    """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above."""
+    """A table and its classes as Python objects: pandas, polars, arrow, arrays; `ids` names columns, as above.
+
+    Of AnnData y, groups and site may be names of columns of `obs`, and its `layer` is read in place of X.
+    """
     import pandas as pd
 
+    if is_anndata(X) or layer is not None:
+        X, y, groups, site = _read_anndata(X, layer, y, groups, site)
     X, y, groups, site = map(on_host, (X, y, groups, site))
     for name, array in (("X", X), ("y", y), ("groups", groups), ("site", site)):
         if isinstance(array, np.ma.MaskedArray):
             raise InputError(f"{name} is a masked array and its mask would be ignored: drop the masked rows")
-    if is_anndata(X):
-        X = as_memory(X).to_df()
     table = as_frame(X)
     if table is None:
         if is_sparse(X):
@@ -466,6 +504,26 @@ def from_arrays(
     chosen = {"drop": drop, "ids": ids, "keep": keep, "include": include}
     data = from_frame(frame, target, **named, **chosen, outcome=outcome, time=time)
     return replace(data, named=table is not None)
+
+
+def _read_anndata(data: Any, layer: str | None, y: Any, groups: Any, site: Any) -> tuple[Any, Any, Any, Any]:
+    """The table of AnnData, and what columns of `obs` hold whose names were given."""
+    if not is_anndata(data):
+        raise InputError(f"layer is {layer!r}, and X is {type(data).__name__}: AnnData has layers")
+    refuse_dense(*data.shape)
+    roles = {"y": y, "groups": groups, "site": site}
+    y, groups, site = (_of_obs(data, role, each) for role, each in roles.items())
+    return anndata_frame(data, layer), y, groups, site
+
+
+def _of_obs(data: Any, role: str, values: Any) -> Any:
+    """The column of `obs` that a name means; anything but a name as it is."""
+    if not isinstance(values, str):
+        return values
+    if values not in data.obs.columns:
+        known = listing([str(name) for name in data.obs.columns], 10)
+        raise InputError(f"{role} is {values!r}; the obs of the AnnData object has {known or 'no columns'}")
+    return data.obs[values]
 
 
 def _free_name(name: str, frame: pd.DataFrame) -> str:
@@ -517,7 +575,7 @@ def _tells_rows(X: pd.DataFrame, name: Any, dtype: Any, counts_rows: bool) -> bo
     distinct = column.nunique() if dtype.kind in "iu" else column.astype(str).nunique()
     if len(column) < FEWEST or not (distinct == len(column) or (called and distinct > MOST_DISTINCT * len(X))):
         return False
-    return dtype.kind in "iu" or called or not (_numeric(column) or _are_dates(column))
+    return dtype.kind in "iu" or called or not (_numeric(column) or find_order(column) or _is_prose(column))
 
 
 def _numeric(column: pd.Series) -> bool:

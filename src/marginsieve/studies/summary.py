@@ -304,14 +304,11 @@ def _features(study: StudyRun) -> list[dict[str, Any]]:
     frame = study.features.query("selected").head(LISTED)
     others = [s for s in study.selections[1:] if not s.method.baseline]
     chosen = {s.method.title: set(s.selector.get_feature_names_out()) for s in others}
-    alike = enumerate(study.main.selector.groups_, 1)
-    groups = {name: k for k, group in alike for name in (group.representative, *group.members)}
-    out: list[dict[Any, Any]] = frame[["name", "rank", "part", "score", "frequency", "coefficient", "kind"]].to_dict(
-        "records"
-    )
+    flat = [name for name in frame.columns if name not in ("selected", "in_short", "effect", "like")]
+    out: list[dict[Any, Any]] = frame[flat].astype(object).where(frame[flat].notna(), None).to_dict("records")
     for entry in out:
         name = entry["name"]
-        entry |= {"group": groups.get(name), "also_by": [title for title, some in chosen.items() if name in some]}
+        entry |= {"also_by": [title for title, some in chosen.items() if name in some]}
         for result in study.results.values():
             entry |= result.entries.get(name, {})
     return out
@@ -321,4 +318,4 @@ def _formula(selection: Selection) -> dict[str, Any] | None:
     """What goes with the features' coefficients to score a new sample by hand."""
     if (formula := selection.formula) is None:
         return None
-    return {"intercept": formula.intercept, "slope": formula.slope, "offset": formula.offset}
+    return {"intercept": formula.intercept, "slope": formula.slope, "offset": formula.offset, "sign": formula.sign}

@@ -496,8 +496,8 @@ def _adapt_lines(
             raise InputError("recalibrate and cut are for models of two classes: leave them out")
         if line.scores is not None and line.scores.low["auc"] <= 0.5:
             why = "it is not shown that the model ranks here; neither recalibration nor another cut can help that"
-            wanted = [name for name, given in (("recalibrated", request.recalibrate), ("cut", request.cut)) if given]
-            offered += [{"name": f"{start}{name}", "how": None, "why_not": why} for name in wanted]
+            names = [name for name, listed in (("recalibrated", request.recalibrate), ("cut", request.cut)) if listed]
+            offered += [{"name": f"{start}{name}", "how": None, "why_not": why} for name in names]
             continue
         m = len(line.target)
         if request.recalibrate:

@@ -92,11 +92,11 @@ def _difference(change: Mapping[str, Any] | None, place: str = "") -> str:
         return ""
     value, span = format_score(_with_gaps(change), signed=True)
     if span == "no interval":
-        found = f"; that is {value} from the promise"
+        text = f"; that is {value} from the promise"
         if place in ("above", "below"):
-            return f"{found} and {place} the forecast"
+            return f"{text} and {place} the forecast"
         scarce = change.get("scarce")
-        return f"{found}, but {scarce}, too few to tell a difference from chance" if scarce else found
+        return f"{text}, but {scarce}, too few to tell a difference from chance" if scarce else text
     word = "lower than promised" if change["high"] < 0 else "higher than promised" if change["low"] > 0 else None
     if word is None:
         return f"; a difference from the promise is not shown ({value}, {span})"
@@ -185,8 +185,8 @@ def describe_calibration(entry: Mapping[str, Any]) -> str:
     known, scores = line["chances"], line["scores"]
     if known is None:
         return ""
-    found = f"is {known['mean']:.2f}, and {known['observed']:.2f} observed"
-    texts = [f"Calibration: the mean predicted probability of {known['class']} {found}"]
+    text = f"is {known['mean']:.2f}, and {known['observed']:.2f} observed"
+    texts = [f"Calibration: the mean predicted probability of {known['class']} {text}"]
     if known["high"] - known["low"] < HARDLY:
         texts[0] += f"; the probabilities hardly vary (95% of the rows {known['low']:.3f} to {known['high']:.3f})"
     if (intercept := _with_gaps(scores.get("calibration_intercept", UNKNOWN)))["low"] is not None:
