@@ -414,6 +414,13 @@ def test_a_model_that_does_not_rank_is_not_recalibrated(study, cohorts):
     assert known.models == {}
     assert [each["name"] for each in entry["adapted"]] == ["recalibrated", "cut"]
     assert all("not shown that the model ranks" in each["why_not"] for each in entry["adapted"])
+    rare = np.r_[np.flatnonzero(turned == "case")[:9], np.flatnonzero(turned != "case")]
+    known = study.validate(new.X.iloc[rare], turned.iloc[rare], align="none", recalibrate=True)
+    assert known.scores["auc"]["low"] is None
+    assert known.result["cohorts"][0]["sentences"][1].startswith(
+        "It is not shown that the model ranks here: the AUC is 0"
+    )
+    assert known.models == {}
     few = study.validate(new.X[:9], new.y[:9], align="none", recalibrate=True).result["cohorts"][0]
     assert "recalibrate has 9 labelled rows; it takes 10" in few["adapted"][0]["why_not"]
     with pytest.raises(InputError, match="cut is 'odds:2'; it must be"):

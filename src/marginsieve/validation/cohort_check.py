@@ -494,7 +494,7 @@ def _adapt_lines(
             continue
         if not isinstance(decision, Recalibrates):
             raise InputError("recalibrate and cut are for models of two classes: leave them out")
-        if line.scores is not None and line.scores.low["auc"] <= 0.5:
+        if line.scores is not None and np.fmin(line.scores.low["auc"], line.scores.value["auc"]) <= 0.5:
             why = "it is not shown that the model ranks here; neither recalibration nor another cut can help that"
             names = [name for name, listed in (("recalibrated", request.recalibrate), ("cut", request.cut)) if listed]
             offered += [{"name": f"{start}{name}", "how": None, "why_not": why} for name in names]

@@ -143,8 +143,11 @@ def _place(value: float, ends: Any) -> str:
 def _ranking(entry: Mapping[str, Any]) -> str:
     """A warning where it is not shown that the model ranks the rows."""
     known = _with_gaps(entry["lines"]["as_is"]["scores"].get("auc", UNKNOWN))
-    if known["low"] is None or known["low"] > CHANCE:
+    lowest = known["value"] if known["low"] is None else known["low"]
+    if lowest is None or lowest > CHANCE:
         return ""
+    if known["low"] is None:
+        return f"It is not shown that the model ranks here: the AUC is {known['value']:.2f}."
     if known["high"] < CHANCE:
         return "The model ranks the rows the wrong way round here: the interval of the AUC lies below 0.5."
     return "It is not shown that the model ranks here: the interval of the AUC includes 0.5."
