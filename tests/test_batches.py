@@ -379,7 +379,7 @@ def test_a_study_finds_the_same_on_a_device(on_arrays, monkeypatch):
     fixed = {"methods": "fisher,l1_cssvm,svm_rfe", "cv": 3, "n_repeats": 1}
     fixed |= {
         "n_permutations": 24,
-        "without": ("suspects", "references", "substitutes"),
+        "without": ("suspects", "references", "substitutes", "learning-curve"),
         "n_jobs": 2,
     }  # the folds of l1_cssvm are run beside
     plain, other = (marginsieve.study(COHORT.X, COHORT.y, device=device, **fixed) for device in ("cpu", "cuda"))

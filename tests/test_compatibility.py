@@ -15,7 +15,7 @@ from marginsieve.searches import SEARCHES, Budget, Harmony
 
 NAMES = {axis: list(AXES[axis]) for axis in ("kernel", "machine", "criterion", "search")}
 NAMES["criterion"].append(None)
-OF_OTHERS = {"cox", "martingale_ridge", "cox_score", "lasso"}  # outcomes than classes
+OF_OTHERS = {"cox", "martingale_ridge", "ranking_svm", "cox_score", "lasso"}  # outcomes than classes
 CHEAP = {"harmony": Harmony(d=3, memory=5, improvisations=5), "budget": Budget(solver="fast")}
 ROWS = 21
 

@@ -94,13 +94,14 @@ def _build(recipe: str, made: Case) -> Any:
 
 def _nonsense(selector: Any, made: Case, notes: list[str]) -> str | None:
     """What is wrong with an answer, or None."""
-    value = np.asarray(selector.decision_function(made.X), dtype=float)
+    decide = getattr(selector, "decision_function", None)  # what predicts numbers has none
+    value = np.asarray(selector.predict(made.X) if decide is None else decide(made.X), dtype=float)
     if not np.isfinite(value).all():
         return "decision values are not finite"
-    if not np.isfinite(np.asarray(selector.threshold_, dtype=float)).all():
+    if decide is not None and not np.isfinite(np.asarray(selector.threshold_, dtype=float)).all():
         return "the threshold is not finite"
     called = selector.predict(made.X)
-    if not set(np.asarray(called).tolist()) <= set(selector.classes_.tolist()):
+    if decide is not None and not set(np.asarray(called).tolist()) <= set(selector.classes_.tolist()):
         return "predicts what is not a class"
     if selector.n_features_ < 1:
         return "selects nothing"

@@ -25,6 +25,7 @@ from ...contracts import IntArray, Score
 from ...engine.nested import Fold, collect_folds
 from ...engine.scoring import Pass, average_scores, score_predictions
 from ...engine.units import Split
+from ...errors import InputError
 from ...outcomes import Target
 from ...report.numbers import format_score
 from ..analysis import AnalysisResult, Facts, Level, StudyRun, register_analysis
@@ -63,7 +64,10 @@ class LearningCurve:
             return AnalysisResult(None)
         options = replace(run.choice.options, n_jobs=run.options.n_jobs)
         splits = [split for known in by_share.values() for split in known or ()]
-        folds = run_splits(*run.methods[0], run.table, options, splits)
+        try:
+            folds = run_splits(*run.methods[0], run.table, options, splits)
+        except InputError:  # a search that needs more rows than a quarter has
+            return AnalysisResult(None)
         passes = {}
         for share, known in by_share.items():
             mine = {split.name for split in known or ()}
