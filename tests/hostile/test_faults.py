@@ -6,6 +6,7 @@ import importlib
 import os
 import pickle
 import re
+import signal
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -222,6 +223,28 @@ def test_every_exception_of_loky_has_a_meaning():
 def test_a_worker_that_dies_outside_the_engine_is_the_systems_fault():
     with pytest.raises(WorkerLost, match=r"a worker process died .* nothing that was finished is lost"):
         parallel(2)(joblib.delayed(os._exit)(1) for _ in range(2))
+
+
+def test_signals_wait_whenever_workers_are_started(monkeypatch):
+    """Also those that take the place of others, which loky starts when it is given work."""
+    get_reusable_executor().shutdown(wait=True)
+    seen = []
+    original = process_executor.ProcessPoolExecutor._adjust_process_count
+
+    def look(self):
+        seen.append(signal.pthread_sigmask(signal.SIG_BLOCK, ()))
+        return original(self)
+
+    monkeypatch.setattr(process_executor.ProcessPoolExecutor, "_adjust_process_count", look)
+    assert parallel(2)(joblib.delayed(abs)(-k) for k in range(2)) == [0, 1]
+    executor = get_reusable_executor(max_workers=2, reuse=True)
+    executor._max_workers += 1  # as if one had left
+    before = len(seen)
+    executor._ensure_executor_running()
+    assert before >= 1
+    assert len(seen) == before + 1
+    assert all({signal.SIGINT, signal.SIGHUP} <= mask for mask in seen)
+    executor.shutdown(wait=True)
 
 
 def test_a_variable_that_joblib_cannot_read_is_refused(monkeypatch):

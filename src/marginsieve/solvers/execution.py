@@ -227,9 +227,7 @@ class _Workers(Parallel):  # type: ignore[misc,unused-ignore]
                     multiprocessing.resource_tracker.ensure_running()  # its start would let SIGINT through again
             with _block_signals():
                 count = super()._initialize_backend()
-                start = getattr(getattr(self._backend, "_workers", None), "_ensure_executor_running", None)
-                if start is not None:
-                    start()
+                _start_deaf(getattr(self._backend, "_workers", None))
                 return count
         except ValueError as error:  # of a variable of the environment that joblib reads, such as LOKY_MAX_CPU_COUNT
             raise InputError(
@@ -239,6 +237,24 @@ class _Workers(Parallel):  # type: ignore[misc,unused-ignore]
             _give_up(getattr(self._backend, "_workers", None))
             text = f"worker processes could not be started ({one_line(error)})"
             raise SystemFault(f"{text}; nothing is lost, and with n_jobs=1 none is needed") from error
+
+
+def _start_deaf(executor: Any) -> None:
+    """Start the workers now, and each that takes the place of another while signals wait.
+
+    A signal that ended the parent halfway through a start left a worker that complained of its empty letter.
+    """
+    start = getattr(executor, "_ensure_executor_running", None)
+    if start is None:
+        return
+
+    def start_deaf() -> None:
+        with _block_signals():
+            start()
+
+    if "_ensure_executor_running" not in vars(executor):  # joblib gives the same executor again
+        executor._ensure_executor_running = start_deaf
+    start_deaf()
 
 
 def _give_up(executor: Any) -> None:
