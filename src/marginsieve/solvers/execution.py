@@ -247,14 +247,14 @@ def _start_deaf(executor: Any) -> None:
     start = getattr(executor, "_ensure_executor_running", None)
     if start is None:
         return
-
-    def start_deaf() -> None:
-        with _block_signals():
-            start()
-
     if "_ensure_executor_running" not in vars(executor):  # joblib gives the same executor again
+
+        def start_deaf() -> None:
+            with _block_signals():
+                start()
+
         executor._ensure_executor_running = start_deaf
-    start_deaf()
+    executor._ensure_executor_running()
 
 
 def _give_up(executor: Any) -> None:
